@@ -1,0 +1,1 @@
+"""Sound: samples, pauses, sample rates, containers. No model, no port."""

@@ -1,0 +1,1 @@
+"""Voices: each backend loads one kind of model. The only place for torch and onnxruntime."""

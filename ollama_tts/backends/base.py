@@ -1,0 +1,103 @@
+"""What a backend is: it weighs and loads models; a `Runner` is a loaded model that speaks."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ollama_tts.engine.utterance import Piece, Utterance
+from ollama_tts.options import LoadOptions
+from ollama_tts.store.model import LocalModel
+from ollama_tts.text.rules import TextRules
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a loaded model occupies: `total_bytes` in all, `vram_bytes` of it on a GPU."""
+
+    total_bytes: int
+    vram_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A voice of a model, as lists of voices show it."""
+
+    id: str
+    name: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is true of a loaded model as long as it is loaded.
+
+    `sample_rate_hz`: of all sound it gives. `step_samples`: samples of one codec step (voices
+    without a codec: of 20 ms). `native_speed`: it follows the option `speed` itself; where
+    False the caller stretches the sound. `deterministic`: the same utterance gives the same
+    bytes even when no seed was asked for. `gain_db`: brings the voice to the common level.
+    `slots`: utterances it speaks at once. `notes` are shown by ps and show
+    (for example {"quantization": "int8", "compile": "off"}).
+    """
+
+    sample_rate_hz: int
+    step_samples: int
+    text_rules: TextRules
+    voices: tuple[Voice, ...]
+    native_speed: bool
+    deterministic: bool
+    gain_db: float
+    slots: int
+    context_length: int
+    notes: Mapping[str, str]
+
+
+class Runner(Protocol):
+    """A loaded model."""
+
+    @property
+    def traits(self) -> Traits:
+        """What is true of it as long as it is loaded."""
+
+    @property
+    def memory(self) -> Memory:
+        """What it occupies now."""
+
+    def count(self, text: str) -> int:
+        """Text tokens in `text` (characters for voices without a tokenizer)."""
+
+    def check(self, utterance: Utterance) -> None:
+        """Refuse at once what `speak` could not speak: an unknown voice, for example.
+
+        Raises:
+            InvalidRequest: With what is wrong and what is allowed.
+        """
+
+    def speak(self, utterance: Utterance) -> AsyncIterator[Piece]:
+        """The sound of one utterance, piece by piece, in order; the last has `finish`.
+
+        An async generator: closing it (`aclose`, cancellation) frees the work within a step.
+
+        Raises:
+            InvalidRequest: The utterance cannot be spoken by this voice.
+            OutOfMemory: Not even alone.
+            GenerationFailed: This utterance failed; others did not.
+            EngineDead: The model must be loaded anew.
+        """
+
+    async def close(self) -> None:
+        """Give the memory back; running utterances fail with `EngineDead`."""
+
+
+class Backend(Protocol):
+    """Loads models of one format."""
+
+    def estimate(self, model: LocalModel, options: LoadOptions) -> Memory:
+        """What loading would occupy, without loading."""
+
+    def load(self, model: LocalModel, options: LoadOptions) -> Runner:
+        """Load and warm up. Blocks; called in a worker thread.
+
+        Raises:
+            LoadFailed: The files are there but could not be loaded.
+            OutOfMemory: They do not fit.
+        """

@@ -1,0 +1,226 @@
+"""`Settings`: every environment variable, read here and nowhere else.
+
+`VARIABLES` is the table that `serve --help` and docs/configuration.md print.
+"""
+
+import ipaddress
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ollama_tts.errors import InvalidOption, InvalidRequest
+
+DEFAULT_PORT = 11434
+FOREVER_S = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable: its name, the default as text, and what it does."""
+
+    name: str
+    default: str
+    help: str
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("OLLAMA_HOST", "127.0.0.1:11434", "Address to listen on, and where the client finds the server."),
+    Variable("OLLAMA_MODELS", "~/.ollama-tts/models", "Folder of the model store."),
+    Variable("OLLAMA_KEEP_ALIVE", "5m", "How long an idle model stays loaded: `30s`, `5m`, seconds, negative = for ever."),
+    Variable("OLLAMA_NUM_PARALLEL", "0", "Most requests spoken at once per model; 0: as many as the voice has slots."),
+    Variable("OLLAMA_MAX_LOADED_MODELS", "0", "Most models loaded at once; 0: three per device."),
+    Variable("OLLAMA_MAX_QUEUE", "512", "Most requests that wait; one more is answered 503."),
+    Variable("OLLAMA_LOAD_TIMEOUT", "5m", "How long a load may take."),
+    Variable("OLLAMA_ORIGINS", "", "More allowed Origins, comma separated, `*` as wildcard."),
+    Variable("OLLAMA_NOPRUNE", "0", "1: keep blobs that no manifest names."),
+    Variable("OLLAMA_DEBUG", "0", "1: debug log."),
+    Variable("OLLAMA_TTS_DEFAULT_MODEL", "", "Model of doors whose `model` field is optional."),
+    Variable("OLLAMA_TTS_API_KEY", "", "If set, every request needs `Authorization: Bearer KEY`; several keys by commas."),
+    Variable("OLLAMA_TTS_ALLOWED_HOSTS", "", "More allowed Host names, comma separated; `*` allows all."),
+    Variable("OLLAMA_TTS_LOG", "text", "Log lines as `text` or `json`."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens: `host` without brackets, `port` 1..65535 (0 picks a free one)."""
+
+    host: str
+    port: int
+    scheme: str = "http"
+
+    @property
+    def url(self) -> str:
+        """The address as a client writes it, `http://127.0.0.1:11434`."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    @property
+    def client_url(self) -> str:
+        """`url`, with the wildcard addresses replaced by loopback ones."""
+        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
+        return Address(loopback.get(self.host, self.host), self.port, self.scheme).url
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of one node. Times in seconds, sizes in bytes."""
+
+    address: Address = Address("127.0.0.1", DEFAULT_PORT)
+    models_dir: Path = Path("~/.ollama-tts/models")
+    keep_alive_s: float = 300.0
+    num_parallel: int = 0
+    max_loaded_models: int = 0
+    max_queue: int = 512
+    load_timeout_s: float = 300.0
+    origins: tuple[str, ...] = ()
+    prune: bool = True
+    debug: bool = False
+    default_model: str = ""
+    api_keys: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    log_format: str = "text"
+    max_json_bytes: int = 4 * 1024 * 1024
+    max_text_chars: int = 1_000_000
+    max_blob_bytes: int = 64 * 1024**3
+    header_timeout_s: float = 10.0
+    body_timeout_s: float = 60.0
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
+        """Settings from the environment (or another mapping of the same shape).
+
+        Raises:
+            InvalidRequest: An address that cannot be meant; the text quotes the value.
+        """
+        env = os.environ if environ is None else environ
+        return cls(
+            address=parse_address(_clean(env, "OLLAMA_HOST")),
+            models_dir=_models_dir(env),
+            keep_alive_s=_seconds(env, "OLLAMA_KEEP_ALIVE", 300.0),
+            num_parallel=_count(env, "OLLAMA_NUM_PARALLEL", 0),
+            max_loaded_models=_count(env, "OLLAMA_MAX_LOADED_MODELS", 0),
+            max_queue=_count(env, "OLLAMA_MAX_QUEUE", 512),
+            load_timeout_s=_seconds(env, "OLLAMA_LOAD_TIMEOUT", 300.0),
+            origins=_list(env, "OLLAMA_ORIGINS"),
+            prune=not _flag(env, "OLLAMA_NOPRUNE"),
+            debug=_flag(env, "OLLAMA_DEBUG"),
+            default_model=_clean(env, "OLLAMA_TTS_DEFAULT_MODEL"),
+            api_keys=_list(env, "OLLAMA_TTS_API_KEY"),
+            allowed_hosts=_list(env, "OLLAMA_TTS_ALLOWED_HOSTS"),
+            log_format="json" if _clean(env, "OLLAMA_TTS_LOG") == "json" else "text",
+        )
+
+
+def parse_address(text: str) -> Address:
+    """An OLLAMA_HOST value: host, port, both or neither, with or without scheme and brackets.
+
+    As Ollama reads it (envconfig `Host`): the port of a bare http URL is 80, of https 443, else
+    11434. Unlike Ollama a bad port is refused, not replaced.
+
+    Raises:
+        InvalidRequest: The port is not a number from 0 to 65535.
+    """
+    scheme, _, rest = text.rpartition("://")
+    default = {"http": 80, "https": 443}.get(scheme, DEFAULT_PORT)
+    rest = rest.strip().rstrip("/").split("/")[0]
+    if _is_ip6(rest):
+        return Address(rest, default, scheme or "http")
+    match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", rest)
+    if match is None:
+        raise InvalidRequest(f"OLLAMA_HOST {text!r} is not an address (host, :port or host:port)")
+    host = match[1].strip("[]") or "127.0.0.1"
+    return Address(host, _port(match[2], default, text), scheme or "http")
+
+
+def _port(text: str | None, default: int, whole: str) -> int:
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) > 65535:
+        raise InvalidRequest(f"OLLAMA_HOST {whole!r}: port {text!r} must be from 0 to 65535")
+    return int(text)
+
+
+def _is_ip6(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).version == 6
+    except ValueError:
+        return False
+
+
+def _clean(env: Mapping[str, str], name: str) -> str:
+    return env.get(name, "").strip().strip("\"'").strip()
+
+
+def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _clean(env, name).split(",") if part.strip())
+
+
+def _flag(env: Mapping[str, str], name: str) -> bool:
+    text = _clean(env, name).lower()
+    return bool(text) and text not in {"0", "f", "false"}
+
+
+def _count(env: Mapping[str, str], name: str, default: int) -> int:
+    text = _clean(env, name)
+    return int(text) if text.isdecimal() else default
+
+
+def _models_dir(env: Mapping[str, str]) -> Path:
+    return Path(_clean(env, "OLLAMA_MODELS") or "~/.ollama-tts/models").expanduser()
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    text = _clean(env, name)
+    if not text:
+        return default
+    try:
+        seconds = float(int(text)) if re.fullmatch(r"[+-]?\d+", text) else go_duration_s(text)
+    except InvalidOption:
+        return default
+    return FOREVER_S if seconds < 0 else seconds
+
+
+_GO_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}  # fmt: skip
+_GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([a-zµμ]*)")
+
+
+def go_duration_s(text: str) -> float:
+    """A Go duration (`300ms`, `1.5h`, `2h45m`, `-1m`, `0`) in seconds; time.ParseDuration's rules.
+
+    Raises:
+        InvalidOption: With Go's own wording.
+    """
+    quoted = '"' + text.replace('"', '\\"') + '"'
+    sign = -1.0 if text.startswith("-") else 1.0
+    rest = text[1:] if text[:1] in {"-", "+"} else text
+    if rest == "0":
+        return 0.0
+    if not rest:
+        raise InvalidOption(f"time: invalid duration {quoted}")
+    total = 0.0
+    position = 0
+    while position < len(rest):
+        match = _GO_PART.match(rest, position)
+        if match is None:
+            raise InvalidOption(f"time: invalid duration {quoted}")
+        if not match[2]:
+            raise InvalidOption(f"time: missing unit in duration {quoted}")
+        if match[2] not in _GO_UNITS_S:
+            raise InvalidOption(f'time: unknown unit "{match[2]}" in duration {quoted}')
+        total += float(match[1]) * _GO_UNITS_S[match[2]]
+        position = match.end()
+    return sign * total

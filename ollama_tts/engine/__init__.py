@@ -1,0 +1,1 @@
+"""Speaking: what an utterance is, and who speaks which one next. No torch in here."""

@@ -1,0 +1,1 @@
+"""What the server does, without a port: speak, list, show, create, pull. Doors call these."""

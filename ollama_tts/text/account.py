@@ -1,0 +1,38 @@
+"""Values that text preparation gives: utterances, and the account of every character.
+
+Offsets are code points of the input text, `start` inclusive, `end` exclusive.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Pause = Literal["none", "clause", "sentence", "line", "paragraph"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedUtterance:
+    """One utterance as it is handed to the acoustic model.
+
+    `text` is what is spoken (numbers written out; control marks, if the voice knows them,
+    stand in it as `[uv_break]`); `source` is the stretch of input it came from,
+    `input[start:end]`. `language` is "en", "zh" or "ja". `controls` are the marks in order,
+    without brackets. `pause` tells what kind of boundary follows.
+    """
+
+    text: str
+    source: str
+    language: str
+    controls: tuple[str, ...]
+    start: int
+    end: int
+    pause: Pause = "sentence"
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A stretch of the input that is not spoken, and why ("emoji", "markdown", "url scheme" …)."""
+
+    start: int
+    end: int
+    text: str
+    reason: str

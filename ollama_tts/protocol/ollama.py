@@ -16,7 +16,7 @@ class Wire(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The base of all structs: keyword arguments only, defaults are left out when encoded."""
 
 
-class Message(Wire):
+class Message(Wire, kw_only=True):
     """One turn of a chat."""
 
     role: str
@@ -27,7 +27,7 @@ class Message(Wire):
     tool_name: str = ""
 
 
-class AskedMessage(Wire):
+class AskedMessage(Wire, kw_only=True):
     """One turn of a chat as clients send it: every key may be missing.
 
     `content` may be a list of parts, as OpenAI's clients write it (`{"type": "text", "text"}`).
@@ -41,7 +41,7 @@ class AskedMessage(Wire):
     tool_name: str = ""
 
 
-class SpeakingRequest(Wire):
+class SpeakingRequest(Wire, kw_only=True):
     """What `/api/generate` and `/api/chat` have in common.
 
     `keep_alive` and `think` hold what was sent; `protocol.fields` reads them. `format` is any
@@ -58,7 +58,7 @@ class SpeakingRequest(Wire):
     top_logprobs: int = 0
 
 
-class GenerateRequest(SpeakingRequest):
+class GenerateRequest(SpeakingRequest, kw_only=True):
     """POST /api/generate."""
 
     prompt: str = ""
@@ -70,28 +70,28 @@ class GenerateRequest(SpeakingRequest):
     images: list[str] = []
 
 
-class ChatRequest(SpeakingRequest):
+class ChatRequest(SpeakingRequest, kw_only=True):
     """POST /api/chat."""
 
     messages: list[AskedMessage] = []
     tools: list[object] = []
 
 
-class EmbedRequest(Wire):
+class EmbedRequest(Wire, kw_only=True):
     """POST /api/embed. `input` is a text or a list of texts."""
 
     model: str = ""
     input: object = None
 
 
-class EmbeddingsRequest(Wire):
+class EmbeddingsRequest(Wire, kw_only=True):
     """POST /api/embeddings."""
 
     model: str = ""
     prompt: str = ""
 
 
-class NamedRequest(Wire):
+class NamedRequest(Wire, kw_only=True):
     """A request that names one model, under `model` or, in older clients, under `name`."""
 
     model: str = ""
@@ -103,7 +103,7 @@ class NamedRequest(Wire):
         return self.model or self.name
 
 
-class ShowRequest(NamedRequest):
+class ShowRequest(NamedRequest, kw_only=True):
     """POST /api/show."""
 
     system: str = ""
@@ -111,32 +111,32 @@ class ShowRequest(NamedRequest):
     options: Options = {}
 
 
-class DeleteRequest(NamedRequest):
+class DeleteRequest(NamedRequest, kw_only=True):
     """DELETE /api/delete."""
 
 
-class CopyRequest(Wire):
+class CopyRequest(Wire, kw_only=True):
     """POST /api/copy."""
 
     source: str = ""
     destination: str = ""
 
 
-class PullRequest(NamedRequest):
+class PullRequest(NamedRequest, kw_only=True):
     """POST /api/pull."""
 
     insecure: bool = False
     stream: bool = True
 
 
-class PushRequest(NamedRequest):
+class PushRequest(NamedRequest, kw_only=True):
     """POST /api/push."""
 
     insecure: bool = False
     stream: bool = True
 
 
-class CreateRequest(NamedRequest):
+class CreateRequest(NamedRequest, kw_only=True):
     """POST /api/create. `files` and `adapters` map relative paths to digests of blobs."""
 
     stream: bool = True
@@ -159,44 +159,35 @@ class CreateRequest(NamedRequest):
     info: Options = {}
 
 
-class AudioPart(Wire):
-    """`audio` of a streamed line: where in the answer its sound lies, and what it speaks.
+class Audio(Wire, kw_only=True):
+    """`audio`: on a chunk where its sound lies (`start_s`, `text`), on the last object the rest.
 
     `text` is the stretch of the prompt that begins to sound in this chunk, once per utterance.
+    On the last object `duration_s` is that of the whole answer.
     """
 
     format: str
     mime_type: str
     sample_rate: int
     channels: int
-    start_s: float
     duration_s: float
-    text: str
+    start_s: float | None = None
+    text: str | None = None
+    utterances: int | None = None
+    cache_hits: int | None = None
+    first_audio_ms: float | None = None
+    voice: str | None = None
+    model_digest: str | None = None
 
 
-class AudioTotal(Wire):
-    """`audio` of the last object: the whole answer in numbers."""
-
-    format: str
-    mime_type: str
-    sample_rate: int
-    channels: int
-    duration_s: float
-    utterances: int
-    cache_hits: int
-    first_audio_ms: float
-    voice: str
-    model_digest: str
-
-
-class Answer(Wire):
+class Answer(Wire, kw_only=True):
     """What every object of generate and chat has; the figures are on the last one only."""
 
     model: str
     created_at: str
     done: bool
     done_reason: str = ""
-    audio: AudioPart | AudioTotal | None = None
+    audio: Audio | None = None
     total_duration: int = 0
     load_duration: int = 0
     prompt_eval_count: int = 0
@@ -205,19 +196,19 @@ class Answer(Wire):
     eval_duration: int = 0
 
 
-class GenerateResponse(Answer):
+class GenerateResponse(Answer, kw_only=True):
     """One object of /api/generate; `response` is base64 text."""
 
     response: str
 
 
-class ChatResponse(Answer):
+class ChatResponse(Answer, kw_only=True):
     """One object of /api/chat; the sound is base64 text in `message.content`."""
 
     message: Message
 
 
-class ModelDetails(Wire):
+class ModelDetails(Wire, kw_only=True):
     """`details` of tags, ps and show: the first six keys are always there."""
 
     parent_model: str
@@ -230,7 +221,7 @@ class ModelDetails(Wire):
     embedding_length: int = 0
 
 
-class ListedModel(Wire):
+class ListedModel(Wire, kw_only=True):
     """One entry of /api/tags; `digest` is the manifest's sha256 in bare hex."""
 
     name: str
@@ -242,13 +233,13 @@ class ListedModel(Wire):
     capabilities: list[str] = []
 
 
-class ListResponse(Wire):
+class ListResponse(Wire, kw_only=True):
     """GET /api/tags, newest first."""
 
     models: list[ListedModel]
 
 
-class RunningModel(Wire):
+class RunningModel(Wire, kw_only=True):
     """One entry of /api/ps."""
 
     name: str
@@ -261,13 +252,13 @@ class RunningModel(Wire):
     context_length: int
 
 
-class ProcessResponse(Wire):
+class ProcessResponse(Wire, kw_only=True):
     """GET /api/ps."""
 
     models: list[RunningModel]
 
 
-class ShowResponse(Wire):
+class ShowResponse(Wire, kw_only=True):
     """POST /api/show. `parameters` is text, one `name value` a line."""
 
     details: ModelDetails
@@ -283,7 +274,7 @@ class ShowResponse(Wire):
     requires: str = ""
 
 
-class ProgressResponse(Wire):
+class ProgressResponse(Wire, kw_only=True):
     """One line of pull, push and create; the last one's status is `success`."""
 
     status: str
@@ -292,26 +283,26 @@ class ProgressResponse(Wire):
     completed: int = 0
 
 
-class VersionResponse(Wire):
+class VersionResponse(Wire, kw_only=True):
     """GET /api/version."""
 
     version: str
 
 
-class CloudStatus(Wire):
+class CloudStatus(Wire, kw_only=True):
     """Whether models of ollama.com are off, and which setting says so."""
 
     disabled: bool
     source: str
 
 
-class StatusResponse(Wire):
+class StatusResponse(Wire, kw_only=True):
     """GET /api/status."""
 
     cloud: CloudStatus
 
 
-class ErrorResponse(Wire):
+class ErrorResponse(Wire, kw_only=True):
     """Every failure of `/api/*`."""
 
     error: str

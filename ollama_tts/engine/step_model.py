@@ -224,9 +224,9 @@ def uniform(seed: int, step: int, codebook: int, index: int) -> float:
 
     `step` counts the tokens generated before (0 for the first), `index` is the candidate's id.
     The same numbers wherever, whenever and beside whomever a row runs. The value is a multiple
-    of 2^-25 and exact in float32.
+    of 2^-24 and exact in float32.
     """
     row = mix64(seed + GOLDEN64 * (step + 1))
     book = mix64(row + GOLDEN64 * (codebook + 1))
     bits = mix64(book + GOLDEN64 * (index + 1))
-    return ((bits >> 40) + 0.5) * 2.0**-24
+    return ((bits >> 41) + 0.5) * 2.0**-23

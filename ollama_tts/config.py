@@ -27,10 +27,19 @@ class Variable:
 
 
 VARIABLES: tuple[Variable, ...] = (
-    Variable("OLLAMA_HOST", "127.0.0.1:11434", "Address to listen on, and where the client finds the server."),
+    Variable(
+        "OLLAMA_HOST", "127.0.0.1:11434",
+        "Address to listen on, and where the client finds the server.",
+    ),
     Variable("OLLAMA_MODELS", "~/.ollama-tts/models", "Folder of the model store."),
-    Variable("OLLAMA_KEEP_ALIVE", "5m", "How long an idle model stays loaded: `30s`, `5m`, seconds, negative = for ever."),
-    Variable("OLLAMA_NUM_PARALLEL", "0", "Most requests spoken at once per model; 0: as many as the voice has slots."),
+    Variable(
+        "OLLAMA_KEEP_ALIVE", "5m",
+        "How long an idle model stays loaded: `30s`, `5m`, seconds, negative = for ever.",
+    ),
+    Variable(
+        "OLLAMA_NUM_PARALLEL", "0",
+        "Most requests spoken at once per model; 0: as many as the voice has slots.",
+    ),
     Variable("OLLAMA_MAX_LOADED_MODELS", "0", "Most models loaded at once; 0: three per device."),
     Variable("OLLAMA_MAX_QUEUE", "512", "Most requests that wait; one more is answered 503."),
     Variable("OLLAMA_LOAD_TIMEOUT", "5m", "How long a load may take."),
@@ -38,8 +47,14 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("OLLAMA_NOPRUNE", "0", "1: keep blobs that no manifest names."),
     Variable("OLLAMA_DEBUG", "0", "1: debug log."),
     Variable("OLLAMA_TTS_DEFAULT_MODEL", "", "Model of doors whose `model` field is optional."),
-    Variable("OLLAMA_TTS_API_KEY", "", "If set, every request needs `Authorization: Bearer KEY`; several keys by commas."),
-    Variable("OLLAMA_TTS_ALLOWED_HOSTS", "", "More allowed Host names, comma separated; `*` allows all."),
+    Variable(
+        "OLLAMA_TTS_API_KEY", "",
+        "If set, every request needs `Authorization: Bearer KEY`; several keys by commas.",
+    ),
+    Variable(
+        "OLLAMA_TTS_ALLOWED_HOSTS", "",
+        "More allowed Host names, comma separated; `*` allows all.",
+    ),
     Variable("OLLAMA_TTS_LOG", "text", "Log lines as `text` or `json`."),
 )  # fmt: skip
 
@@ -194,7 +209,9 @@ def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
     return FOREVER_S if seconds < 0 else seconds
 
 
-_GO_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}  # fmt: skip
+_GO_UNITS_S = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
+}  # fmt: skip
 _GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([a-zµμ]*)")
 
 

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
+from ollama_tts.metrics import Surface
+
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
@@ -25,6 +27,8 @@ class SpeechRequest:
     client: str = ""
     request_id: str = ""
     whole: bool = False
+    stretch: float = 1.0
+    surface: Surface = "generate"
 
 
 @dataclass(frozen=True, slots=True)

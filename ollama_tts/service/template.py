@@ -104,7 +104,8 @@ def _action(inner: str) -> _Part | None:
     if inner.startswith("/*") and inner.endswith("*/"):
         return None
     raise InvalidRequest(
-        f"template error: {inner!r} is not understood; a voice knows .Prompt, .System and if .System"
+        f"template error: {inner!r} is not understood; "
+        "a voice knows .Prompt, .System and if .System"
     )
 
 

@@ -1,0 +1,94 @@
+"""Look-ahead: the next utterances of a request are being spoken while the first is heard.
+
+Order is kept, memory is bounded by `DEPTH` utterances, and leaving (`aclose`) stops everything.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from ollama_tts.backends.base import Runner
+from ollama_tts.engine.utterance import Piece, Utterance
+from ollama_tts.text.account import PreparedUtterance
+
+DEPTH = 3
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One utterance in flight: what it says, and its pieces as they come."""
+
+    prepared: PreparedUtterance
+    utterance: Utterance
+    mailbox: asyncio.Queue[Piece | None] = field(default_factory=asyncio.Queue)
+    task: asyncio.Task[None] | None = None
+
+    async def next(self) -> Piece | None:
+        """The next piece, or None after the last.
+
+        Raises:
+            OllamaTTSError: What the runner raised for this utterance.
+        """
+        piece = await self.mailbox.get()
+        if piece is None and self.task is not None:
+            self.task.result()
+        return piece
+
+
+class LookAhead:
+    """Speaks utterances up to `DEPTH` ahead of the listener, and hands them out in order."""
+
+    def __init__(
+        self, runner: Runner, source: AsyncIterator[tuple[PreparedUtterance, Utterance]]
+    ) -> None:
+        self._runner = runner
+        self._source = source
+        self._room = asyncio.Semaphore(DEPTH)
+        self._lines: asyncio.Queue[Line | None] = asyncio.Queue()
+        self._live: set[asyncio.Task[None]] = set()
+        self._feeder = asyncio.create_task(self._feed())
+        self._feeder.add_done_callback(lambda _: self._lines.put_nowait(None))
+
+    async def next(self) -> Line | None:
+        """The next utterance in order, or None after the last.
+
+        Raises:
+            InvalidRequest: The text or a setting cannot be spoken by this voice.
+        """
+        line = await self._lines.get()
+        if line is None:
+            self._feeder.result()
+        return line
+
+    def heard(self) -> None:
+        """The line handed out last is through: one more may be spoken ahead."""
+        self._room.release()
+
+    async def aclose(self) -> None:
+        """Stop all that is in flight and wait until it has stopped."""
+        tasks = {self._feeder, *self._live}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _feed(self) -> None:
+        async for prepared, utterance in self._source:
+            await self._room.acquire()
+            self._runner.check(utterance)
+            line = Line(prepared, utterance)
+            line.task = asyncio.create_task(self._pump(line))
+            self._live.add(line.task)
+            line.task.add_done_callback(lambda task, line=line: self._ended(task, line))  # type: ignore[misc]
+            self._lines.put_nowait(line)
+
+    async def _pump(self, line: Line) -> None:
+        async with aclosing(self._runner.speak(line.utterance)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                line.mailbox.put_nowait(piece)
+
+    def _ended(self, task: asyncio.Task[None], line: Line) -> None:
+        self._live.discard(task)
+        line.mailbox.put_nowait(None)
+        if not task.cancelled():
+            task.exception()  # seen here; raised where the line is read

@@ -24,5 +24,10 @@ def to_int16(samples: NDArray[np.float32]) -> NDArray[np.int16]:
 
     NaN becomes 0. Full scale is 32767 (the convention of libsndfile's clipping writer).
     """
-    scaled = np.nan_to_num(samples, nan=0.0, posinf=1.0, neginf=-1.0) * 32767.0
-    return np.clip(np.rint(scaled), -32768, 32767).astype(np.int16)
+    scaled = np.multiply(samples, np.float32(32767.0))
+    np.minimum(scaled, np.float32(32767.0), out=scaled)
+    np.maximum(scaled, np.float32(-32768.0), out=scaled)
+    np.rint(scaled, out=scaled)
+    if np.isnan(scaled.sum()):
+        scaled[np.isnan(scaled)] = 0.0
+    return scaled.astype(np.int16)

@@ -143,7 +143,7 @@ OPTIONS: tuple[Option, ...] = (
            spellings={"chinese": "zh", "english": "en", "zh-cn": "zh", "en-us": "en",
                       "en-gb": "en", "japanese": "ja"}),
     Option("audio_format", "choice", "request", "wav", "Container and codec of the sound.",
-           choices=AUDIO_FORMATS, aliases=("format",), spellings={"ogg": "opus"}),
+           choices=AUDIO_FORMATS, spellings={"ogg": "opus"}),
     Option("sample_rate", "int", "request", None, "Sample rate of the sound. Unset: the voice's.",
            unit="Hz", minimum=8000, maximum=48000),
     Option("temperature", "float", "request", 0.3, "Sampling temperature; 0 is greedy.",

@@ -1,0 +1,130 @@
+"""`Answer`: the state of one answer; it lives and dies with its request."""
+
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from ollama_tts.backends.base import Runner
+from ollama_tts.engine.utterance import Utterance
+from ollama_tts.options import Resolved
+from ollama_tts.scheduler import Lease
+from ollama_tts.service.ahead import Line
+from ollama_tts.service.deadline import Deadline
+from ollama_tts.service.events import AudioChunk, SpeechRequest, SpeechStarted
+from ollama_tts.service.script import Script
+from ollama_tts.service.track import Track, Written
+from ollama_tts.store.model import LocalModel
+from ollama_tts.text.account import PreparedUtterance
+from ollama_tts.text.languages import refuse_unspoken
+from ollama_tts.text.preparer import Preparer
+
+
+@dataclass(slots=True)
+class _Current:
+    """The utterance whose text the next chunk announces."""
+
+    prepared: PreparedUtterance | None = None
+    announced: bool = True
+
+
+class Answer:
+    """What has been asked, on which model, and how far the sound has come."""
+
+    def __init__(
+        self,
+        request: SpeechRequest,
+        model: LocalModel,
+        options: Resolved,
+        lease: Lease,
+        deadline: Deadline,
+    ) -> None:
+        self.request = request
+        self.model = model
+        self.lease = lease
+        self.options = options.speech
+        self.track = Track(
+            self.runner.traits, options.speech, stretch=request.stretch, whole=request.whole
+        )
+        self.voice = options.speech.voice or self.runner.traits.voices[0].id
+        self.started = False
+        self.cut_short = False
+        self.steps = 0
+        self.spoken = 0
+        self.text_tokens = 0
+        self._offset = 0
+        self.deadline = deadline
+        self._seed = options.speech.seed
+        if self._seed is None:
+            self._seed = secrets.randbits(62)
+        self._current = _Current()
+
+    @property
+    def runner(self) -> Runner:
+        """The loaded model that speaks this answer."""
+        return self.lease.runner
+
+    def script(self, around: tuple[str, str], max_chars: int) -> Script:
+        """The request's text as utterances; text in a language the voice lacks is refused."""
+        rules = self.runner.traits.text_rules
+        self._offset = len(around[0])
+        if isinstance(self.request.text, str):
+            refuse_unspoken(self.request.text, rules, self.model.name.short)
+        preparer = Preparer(
+            rules,
+            language=self.options.language,
+            normalize=self.options.normalize,
+            latency=self.options.latency,
+        )
+        return Script(preparer, self.request.text, around, max_chars)
+
+    async def utterances(
+        self, script: Script
+    ) -> AsyncIterator[tuple[PreparedUtterance, Utterance]]:
+        """Each prepared utterance with what the runner is asked to speak."""
+        index = 0
+        async for prepared in script.utterances_in_order():
+            yield prepared, self._utterance(prepared, index)
+            index += 1
+
+    def _utterance(self, prepared: PreparedUtterance, index: int) -> Utterance:
+        assert self._seed is not None
+        return Utterance(
+            text=prepared.text,
+            language=prepared.language,
+            options=self.options,
+            seed=self._seed,
+            index=index,
+            request_id=self.request.request_id,
+            style=self.request.system or self.model.system,
+            deadline_s=self.deadline.at_s,
+        )
+
+    def begin(self, line: Line) -> None:
+        """The next utterance begins."""
+        self.track.begin(line.prepared.pause)
+        self.spoken += 1
+        self.text_tokens += self.runner.count(line.prepared.text)
+        self._current = _Current(line.prepared, announced=False)
+
+    def started_event(self) -> SpeechStarted:
+        """The event that opens the answer."""
+        return SpeechStarted(
+            self.track.audio, self.voice, self.model.digest.hex, self.lease.load_ns
+        )
+
+    def chunk(self, written: Written) -> AudioChunk:
+        """Bytes as an event; the first chunk of an utterance tells what it says."""
+        prepared = self._current.prepared
+        if self._current.announced or prepared is None:
+            return AudioChunk(written.data, written.start_s, written.duration_s,
+                              utterance=max(0, self.spoken - 1))  # fmt: skip
+        self._current.announced = True
+        return AudioChunk(
+            written.data,
+            written.start_s,
+            written.duration_s,
+            text=prepared.source,
+            text_start=max(0, prepared.start - self._offset),
+            text_end=max(0, prepared.end - self._offset),
+            utterance=self.spoken - 1,
+        )

@@ -35,6 +35,7 @@ class Answer:
         request: SpeechRequest,
         model: LocalModel,
         options: Resolved,
+        *,
         lease: Lease,
         deadline: Deadline,
     ) -> None:

@@ -94,7 +94,7 @@ class SpeechService:
                     )
                 )
             )
-            answer = Answer(request, model, options, lease, deadline)
+            answer = Answer(request, model, options, lease=lease, deadline=deadline)
             script = answer.script(around, self._settings.max_text_chars)
             ahead = LookAhead(lease.runner, answer.utterances(script))
             stack.push_async_callback(ahead.aclose)

@@ -12,15 +12,11 @@ from numpy.typing import NDArray
 from ollama_tts.audio.encode import make_encoder, supported_rate_hz
 from ollama_tts.audio.resample import Resampler
 from ollama_tts.audio.speed import TimeStretch
-from ollama_tts.audio.stitch import Stitcher
+from ollama_tts.audio.stitch import Stitcher, pause_ms
 from ollama_tts.backends.base import Traits
 from ollama_tts.options import SpeechOptions
 from ollama_tts.service.events import AudioFormat
 from ollama_tts.text.account import Pause
-
-PAUSE_MS: dict[Pause, int] = {
-    "none": 0, "clause": 80, "sentence": 200, "line": 300, "paragraph": 450,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,9 +37,8 @@ class Track:
         self._in_hz = traits.sample_rate_hz
         out_hz = supported_rate_hz(options.audio_format, options.sample_rate or self._in_hz)
         self._rate = stretch * (1.0 if traits.native_speed else options.speed)
-        self._gain = np.float32(10 ** ((traits.gain_db + options.gain_db) / 20))
         self._pause_ms = options.pause_ms
-        self._stitcher = Stitcher(self._in_hz)
+        self._stitcher = Stitcher(self._in_hz, gain_db=traits.gain_db + options.gain_db)
         self._resampler = Resampler(self._in_hz, out_hz)
         self._encoder = make_encoder(options.audio_format, out_hz, whole=whole)
         self._stretch: TimeStretch | None = None
@@ -58,33 +53,28 @@ class Track:
 
     def begin(self, pause: Pause) -> None:
         """An utterance begins; `pause` is the kind of boundary that will follow it."""
-        before_ms = PAUSE_MS[self._last_pause]
-        if self._pause_ms is not None and self._last_pause != "none":
-            before_ms = self._pause_ms
-        self._stitcher.begin(before_ms)
+        self._stitcher.begin(pause_ms(self._last_pause, self._pause_ms))
         self._stretch = TimeStretch(self._rate, self._in_hz) if self._rate != 1.0 else None
         self._last_pause = pause
 
     def feed(self, samples: NDArray[np.float32]) -> Written:
         """Take float32 [N] at the voice's rate; give what can be written now."""
         stretched = self._stretch.feed(samples) if self._stretch else samples
-        return self._write(self._stitcher.feed(stretched * self._gain))
+        return self._write(self._stitcher.feed(stretched))
 
     def end(self) -> Written:
         """The utterance is over."""
         rest = self._stretch.finish() if self._stretch else np.zeros(0, np.float32)
-        head = self._stitcher.feed(rest * self._gain)
+        head = self._stitcher.feed(rest)
         return self._write(np.concatenate([head, self._stitcher.end()]))
 
     def finish(self) -> Written:
         """The answer is over: the file's last bytes."""
-        tail = self._stitcher.finish()
-        written = self._write(tail)
         start_s = self.duration_s
         last = self._resampler.finish()
         self._out_samples += len(last)
-        data = written.data + self._encoder.feed(last) + self._encoder.finish()
-        return Written(data, written.start_s, written.duration_s + self.duration_s - start_s)
+        data = self._encoder.feed(last) + self._encoder.finish()
+        return Written(data, start_s, self.duration_s - start_s)
 
     def _write(self, samples: NDArray[np.float32]) -> Written:
         start_s = self.duration_s

@@ -26,8 +26,12 @@ No HTTP here: each door holds one table from class to status (`server/http/error
         ├── LoadFailed
         ├── GenerationFailed      one utterance could not be made
         ├── EngineDead            the engine's thread ended
+        ├── BatchFailed           some texts of a batch; the others' sound is kept
         └── UpstreamFailed        a registry or a remote model
+            └── Unreachable       nothing answers at the address
 """
+
+from collections.abc import Mapping, Sequence
 
 
 class OllamaTTSError(Exception):
@@ -141,3 +145,24 @@ class EngineDead(Failed):
 
 class UpstreamFailed(Failed):
     """A registry or a remote model did not answer as it should."""
+
+
+class Unreachable(UpstreamFailed):
+    """Nothing answers at the address, or the connection broke before an answer."""
+
+
+class BatchFailed(Failed):
+    """Some texts of a batch could not be spoken.
+
+    `results` has one entry a text, in order: its sound, or None where it failed; `failures` maps
+    the positions of those to their causes.
+    """
+
+    def __init__(
+        self, results: Sequence[bytes | None], failures: Mapping[int, OllamaTTSError]
+    ) -> None:
+        named = "; ".join(f"text {index}: {error}" for index, error in sorted(failures.items())[:5])
+        more = f"; and {len(failures) - 5} more" if len(failures) > 5 else ""
+        super().__init__(f"{len(failures)} of {len(results)} texts failed: {named}{more}")
+        self.results = results
+        self.failures = failures

@@ -1,0 +1,8 @@
+"""The protocol over httpx: `Client`, and `AsyncClient` with the same methods to be awaited."""
+
+from ollama_tts.client.asynchronous import AsyncClient
+from ollama_tts.client.retry import Backoff
+from ollama_tts.client.speech import SpeechChunk, SpeechEnd
+from ollama_tts.client.sync import Client
+
+__all__ = ["AsyncClient", "Backoff", "Client", "SpeechChunk", "SpeechEnd"]

@@ -1,0 +1,294 @@
+"""`AsyncClient`: the calls of `Client`, to be awaited."""
+
+import asyncio
+import builtins
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from ollama_tts.client import models, speech
+from ollama_tts.client.call import Call, Lines, Target, answer, failure, lost
+from ollama_tts.client.retry import Backoff
+from ollama_tts.client.speech import Asked, SpeechChunk, SpeechEnd
+from ollama_tts.errors import OllamaTTSError
+from ollama_tts.protocol.ollama import (
+    ListedModel,
+    ListResponse,
+    ProcessResponse,
+    ProgressResponse,
+    RunningModel,
+    ShowResponse,
+    VersionResponse,
+)
+
+OnProgress = Callable[[ProgressResponse], None]
+
+
+class AsyncClient:
+    """A server, and a pool of connections to it. An async context manager.
+
+    `host` is an OLLAMA_HOST value, None reads the environment; `api_key` likewise
+    OLLAMA_TTS_API_KEY. `timeout_s` bounds the silence between two pieces of an answer, None does
+    not. All methods raise the classes of `ollama_tts.errors`; a full queue and a failed
+    connection are tried again as `backoff` says, as long as nothing has been handed out.
+    """
+
+    def __init__(
+        self,
+        host: str | None = None,
+        *,
+        api_key: str | None = None,
+        timeout_s: float | None = 600.0,
+        connections: int = 64,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._target = Target.choose(host, api_key)
+        self._backoff = backoff or Backoff()
+        self._http = httpx.AsyncClient(
+            base_url=self._target.address.client_url,
+            headers=self._target.headers,
+            timeout=httpx.Timeout(timeout_s, connect=10.0),
+            limits=httpx.Limits(max_connections=connections),
+            trust_env=self._target.trust_env,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def synthesize(
+        self,
+        text: str,
+        model: str | None = None,
+        *,
+        system: str | None = None,
+        keep_alive: float | str | None = None,
+        **options: object,
+    ) -> bytes:
+        """The sound of `text` as one file, by default a WAV file.
+
+        `model` None is $OLLAMA_TTS_DEFAULT_MODEL, else `hibari`. `options` are those of
+        docs/options.md: `voice="…"`, `speed=1.2`, `audio_format="mp3"` …
+
+        Raises:
+            OllamaTTSError: The server refuses or fails; see `ollama_tts.errors`.
+        """
+        asked = Asked(text, self._model(model), options, system, keep_alive)
+        return speech.whole(await self._read(asked.call(stream=False)))
+
+    async def stream(
+        self,
+        text: str,
+        model: str | None = None,
+        *,
+        system: str | None = None,
+        keep_alive: float | str | None = None,
+        **options: object,
+    ) -> AsyncGenerator[bytes]:
+        """The same file as `synthesize` gives, in pieces as they are spoken.
+
+        A WAV header that is sent before the length is known carries the size 0xFFFFFFFF.
+
+        Raises:
+            OllamaTTSError: As `synthesize`; after the first piece also GenerationFailed.
+        """
+        asked = Asked(text, self._model(model), options, system, keep_alive)
+        async with aclosing(self._events(asked)) as events:
+            async for event in events:
+                if isinstance(event, SpeechChunk) and event.data:
+                    yield event.data
+
+    def speak(
+        self,
+        text: str,
+        model: str | None = None,
+        *,
+        system: str | None = None,
+        keep_alive: float | str | None = None,
+        **options: object,
+    ) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
+        """As `stream`, with the place and the text of each piece, and the figures at the end.
+
+        Raises:
+            OllamaTTSError: As `stream`.
+        """
+        return self._events(Asked(text, self._model(model), options, system, keep_alive))
+
+    async def batch(
+        self,
+        texts: Sequence[str],
+        model: str | None = None,
+        *,
+        concurrency: int = 8,
+        **options: object,
+    ) -> builtins.list[bytes]:
+        """The sound of each text as a file, in the order of the texts.
+
+        `concurrency` texts are under way at once.
+
+        Raises:
+            BatchFailed: Some failed; it holds the others' sound, and each failure's cause.
+        """
+        slots = asyncio.Semaphore(max(1, concurrency))
+
+        async def one(text: str) -> bytes | OllamaTTSError:
+            call = Asked(text, self._model(model), options).call(stream=False)
+            async with slots:
+                try:
+                    return speech.whole(await self._read(call))
+                except OllamaTTSError as error:
+                    return error
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(text)) for text in texts]
+        return speech.settle([task.result() for task in tasks])
+
+    async def list(self) -> Sequence[ListedModel]:
+        """The stored models, newest first."""
+        return answer(await self._read(Call("GET", "/api/tags")), ListResponse).models
+
+    async def ps(self) -> Sequence[RunningModel]:
+        """The loaded models, latest expiry first."""
+        return answer(await self._read(Call("GET", "/api/ps")), ProcessResponse).models
+
+    async def show(self, model: str) -> ShowResponse:
+        """What is known of one model.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return answer(await self._read(models.named("POST", "/api/show", model)), ShowResponse)
+
+    async def copy(self, source: str, destination: str) -> None:
+        """Give a model a second name.
+
+        Raises:
+            NotFound: There is no `source`.
+        """
+        await self._read(models.copy(source, destination))
+
+    async def delete(self, model: str) -> None:
+        """Remove a model's name, and its files where no other name needs them.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        await self._read(models.named("DELETE", "/api/delete", model))
+
+    async def stop(self, model: str) -> None:
+        """Unload a model; what it is speaking ends first.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        await self._read(models.unload(model))
+
+    async def version(self) -> str:
+        """The server's version."""
+        return answer(await self._read(Call("GET", "/api/version")), VersionResponse).version
+
+    async def pull(self, model: str, on_progress: OnProgress | None = None) -> None:
+        """Fetch a model.
+
+        Raises:
+            OllamaTTSError: It cannot be had; the server's own words.
+        """
+        await self._progress(models.named("POST", "/api/pull", model), on_progress)
+
+    async def push(self, model: str, on_progress: OnProgress | None = None) -> None:
+        """Send a model to its registry.
+
+        Raises:
+            OllamaTTSError: The server or the registry refuses.
+        """
+        await self._progress(models.named("POST", "/api/push", model), on_progress)
+
+    def _model(self, model: str | None) -> str:
+        return model or self._target.default_model
+
+    async def _events(self, asked: Asked) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
+        async with aclosing(self._lines(asked.call(stream=True))) as lines:
+            async for line in lines:
+                for event in speech.events(line):
+                    yield event
+                    if isinstance(event, SpeechEnd):
+                        return
+        raise speech.unfinished()
+
+    async def _progress(self, call: Call, on_progress: OnProgress | None) -> None:
+        done = False
+        async with aclosing(self._lines(call)) as lines:
+            async for line in lines:
+                progress = models.progress(line)
+                done = progress.status == "success"
+                if on_progress is not None:
+                    on_progress(progress)
+        if not done:
+            raise models.unfinished()
+
+    async def _read(
+        self, call: Call, content: Callable[[], AsyncIterator[bytes]] | None = None
+    ) -> bytes:
+        async with self._open(call, content) as response:
+            try:
+                return await response.aread()
+            except httpx.TransportError as error:
+                raise lost(error, self._target.address) from error
+
+    async def _lines(self, call: Call) -> AsyncGenerator[bytes]:
+        lines = Lines()
+        async with self._open(call) as response:
+            try:
+                async for data in response.aiter_bytes():
+                    for line in lines.feed(data):
+                        yield line
+            except httpx.TransportError as error:
+                raise lost(error, self._target.address) from error
+        for line in lines.finish():
+            yield line
+
+    @asynccontextmanager
+    async def _open(
+        self, call: Call, content: Callable[[], AsyncIterator[bytes]] | None = None
+    ) -> AsyncGenerator[httpx.Response]:
+        """A successful answer whose body is still to be read; failures are tried again."""
+        attempt = 0
+        while isinstance(response := await self._try(call, content), OllamaTTSError):
+            delay_s = self._backoff.delay_s(attempt, response)
+            if delay_s is None:
+                raise response
+            attempt += 1
+            await asyncio.sleep(delay_s)
+        async with aclosing(response):
+            yield response
+
+    async def _try(
+        self, call: Call, content: Callable[[], AsyncIterator[bytes]] | None
+    ) -> httpx.Response | OllamaTTSError:
+        body = call.body if content is None else content()
+        request = self._http.build_request(
+            call.method, call.path, content=body, headers=call.headers
+        )
+        try:
+            response = await self._http.send(request, stream=True)
+            if response.is_success:
+                return response
+            async with aclosing(response):
+                await response.aread()
+        except httpx.TransportError as error:
+            return lost(error, self._target.address)
+        return failure(response)

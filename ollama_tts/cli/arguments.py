@@ -1,0 +1,192 @@
+"""Every command with its arguments; `command` names the function that carries it out."""
+
+import argparse
+from pathlib import Path
+
+from ollama_tts.config import VARIABLES
+from ollama_tts.errors import InvalidOption
+from ollama_tts.version import __version__
+
+
+class _Commands:
+    """The commands of one parser."""
+
+    def __init__(self, root: argparse.ArgumentParser) -> None:
+        self._parsers = root.add_subparsers(title="commands", metavar="COMMAND")
+
+    def add(
+        self, name: str, function: str, about: str, *, alias: str | None = None
+    ) -> argparse.ArgumentParser:
+        """One command more, carried out by `function`."""
+        command = self._parsers.add_parser(
+            name,
+            help=about,
+            description=about,
+            aliases=(alias,) if alias else (),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.set_defaults(command=function)
+        return command
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line.
+
+    A parsed namespace has `command`, `module:function` inside `ollama_tts.cli`, or "" where none
+    was named.
+    """
+    root = argparse.ArgumentParser(
+        prog="ollama-tts",
+        description="An Ollama-compatible server that speaks, and its client.",
+        epilog="`ollama-tts COMMAND --help` tells more; `serve --help` lists all settings.",
+    )
+    root.add_argument("-v", "--version", action="version", version=f"ollama-tts {__version__}")
+    root.set_defaults(command="")
+    commands = _Commands(root)
+    _add_serving(commands)
+    _add_run(commands)
+    _add_batch(commands)
+    _add_transfers(commands)
+    _add_lists(commands)
+    _add_show(commands)
+    _add_naming(commands)
+    _add_explain(commands)
+    _add_bench(commands)
+    return root
+
+
+def _add_serving(commands: _Commands) -> None:
+    serve = commands.add("serve", "serve:serve", "Start the server.", alias="start")
+    width = max(len(variable.name) for variable in VARIABLES)
+    lines = (
+        f"  {v.name:{width}}  {v.help}" + (f" (default {v.default})" if v.default else "")
+        for v in VARIABLES
+    )
+    serve.epilog = "environment variables:\n" + "\n".join(lines)
+    commands.add("version", "serve:version", "Print the versions of client and server.")
+
+
+def _add_run(commands: _Commands) -> None:
+    run = commands.add("run", "run:run", "Speak a text.")
+    run.add_argument("model", metavar="MODEL")
+    run.add_argument(
+        "text",
+        metavar="TEXT",
+        nargs="*",
+        help="what to say; without it, standard input as it comes",
+    )
+    run.add_argument(
+        "-o", "--output", metavar="FILE", help="write the sound there; `-` is standard output"
+    )
+    run.add_argument("--play", action="store_true", help="play the sound")
+    _add_sound(run)
+    run.add_argument("--keepalive", metavar="TIME", help="how long the model stays loaded (5m)")
+    run.add_argument("--verbose", action="store_true", help="print figures at the end")
+
+
+def _add_sound(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--voice", metavar="V", help="voice of the model")
+    command.add_argument("--format", metavar="F", help="wav, pcm, mp3, opus, flac or aac")
+    command.add_argument(
+        "--option",
+        metavar="K=V",
+        action="append",
+        default=[],
+        type=_option,
+        help="an option of docs/options.md; may be given several times",
+    )
+
+
+def _add_batch(commands: _Commands) -> None:
+    batch = commands.add("batch", "batch:batch", "Speak each line of a file into a file.")
+    batch.add_argument("file", metavar="FILE", help="one text a line; `-` is standard input")
+    batch.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    batch.add_argument("-m", "--model", metavar="MODEL", help="default: as the server's settings")
+    batch.add_argument("--concurrency", metavar="N", type=_positive, default=4)
+    _add_sound(batch)
+
+
+def _add_transfers(commands: _Commands) -> None:
+    create = commands.add("create", "models:create", "Make a model from a Modelfile.")
+    create.add_argument("model", metavar="MODEL")
+    create.add_argument(
+        "-f", "--file", metavar="MODELFILE", type=Path, default=Path("Modelfile"),
+        help="default: Modelfile",
+    )  # fmt: skip
+    create.add_argument("-q", "--quantize", metavar="Q", help="int8, int4, fp16, q8_0 …")
+    pull = commands.add("pull", "models:pull", "Fetch a model.")
+    pull.add_argument("model", metavar="MODEL")
+    push = commands.add("push", "models:push", "Send a model to its registry.")
+    push.add_argument("model", metavar="MODEL")
+
+
+def _add_lists(commands: _Commands) -> None:
+    listing = commands.add("list", "models:show_list", "List the stored models.", alias="ls")
+    listing.add_argument(
+        "prefix", metavar="NAME", nargs="?", default="", help="only names that start so"
+    )
+    commands.add("ps", "models:show_running", "List the loaded models.")
+
+
+def _add_show(commands: _Commands) -> None:
+    show = commands.add("show", "show:show", "Show what is known of a model.")
+    show.add_argument("model", metavar="MODEL")
+    part = show.add_mutually_exclusive_group()
+    for name in ("license", "modelfile", "parameters", "system", "template"):
+        part.add_argument(
+            f"--{name}", dest="part", action="store_const", const=name, help=f"only the {name}"
+        )
+    show.add_argument("-v", "--verbose", action="store_true", help="all of model_info too")
+
+
+def _add_naming(commands: _Commands) -> None:
+    copy = commands.add("cp", "models:copy", "Give a model a second name.")
+    copy.add_argument("source", metavar="SOURCE")
+    copy.add_argument("destination", metavar="DESTINATION")
+    remove = commands.add("rm", "models:remove", "Remove models.")
+    remove.add_argument("models", metavar="MODEL", nargs="+")
+    stop = commands.add("stop", "models:stop", "Unload a model.")
+    stop.add_argument("model", metavar="MODEL")
+
+
+def _add_explain(commands: _Commands) -> None:
+    explain = commands.add(
+        "explain", "explain:explain", "Tell what a model would be given of a text."
+    )
+    explain.add_argument("model", metavar="MODEL")
+    explain.add_argument("text", metavar="TEXT", nargs="*", help="without it, standard input")
+    explain.add_argument("--json", action="store_true", help="print JSON")
+    explain.add_argument("--option", metavar="K=V", action="append", default=[], type=_option)
+
+
+def _add_bench(commands: _Commands) -> None:
+    bench = commands.add("bench", "bench:bench", "Measure first audio and real-time factor.")
+    bench.add_argument("model", metavar="MODEL")
+    bench.add_argument("--concurrency", metavar="N,…", type=_counts, default=(1,))
+    bench.add_argument("--requests", metavar="N", type=_positive, default=5, help="a listener (5)")
+    bench.add_argument("--text", metavar="TEXT", help="what to say")
+    bench.add_argument("--baseline", choices=("reference",), help="measure it too, interleaved")
+    bench.add_argument("--json", action="store_true", help="print JSON")
+    bench.add_argument("--option", metavar="K=V", action="append", default=[], type=_option)
+
+
+def _option(text: str) -> tuple[str, object]:
+    from ollama_tts.options import parse_text
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
+    try:
+        return name.strip(), parse_text(name.strip(), value)
+    except InvalidOption as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be an integer, 1 or more")
+    return int(text)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(_positive(part.strip()) for part in text.split(","))

@@ -1,0 +1,65 @@
+"""Model format → backend, imported on first use; and the voices that installed packages bring."""
+
+from collections.abc import Callable, Mapping
+
+from ollama_tts.backends.base import Backend, Voice
+from ollama_tts.backends.hibari import package as hibari_package
+from ollama_tts.backends.tone import package as tone_package
+from ollama_tts.errors import Unsupported
+from ollama_tts.store.package import PackageModel
+
+
+def _hibari() -> Backend:
+    from ollama_tts.backends.hibari.backend import HibariBackend
+
+    return HibariBackend()
+
+
+def _tone() -> Backend:
+    from ollama_tts.backends.tone.backend import ToneBackend
+
+    return ToneBackend()
+
+
+def _chattts() -> Backend:
+    from ollama_tts.backends.chattts.backend import ChatTTSBackend
+
+    return ChatTTSBackend()
+
+
+FORMATS: Mapping[str, Callable[[], Backend]] = {
+    "hibari": _hibari,
+    "tone": _tone,
+    "chattts": _chattts,
+}
+
+
+class Catalog:
+    """Which backend loads which model. One object of each backend per catalog."""
+
+    def __init__(self, formats: Mapping[str, Callable[[], Backend]] = FORMATS) -> None:
+        self._formats = formats
+        self._made: dict[str, Backend] = {}
+
+    def backend(self, model_format: str) -> Backend:
+        """The backend of a model's `config.model_format`.
+
+        Raises:
+            Unsupported: None here loads it; the text names those that are.
+        """
+        if model_format not in self._formats:
+            known = ", ".join(self._formats)
+            raise Unsupported(f"model format {model_format!r} is not one of {known}")
+        if model_format not in self._made:
+            self._made[model_format] = self._formats[model_format]()
+        return self._made[model_format]
+
+    def package_models(self) -> tuple[PackageModel, ...]:
+        """The voices of installed packages: in the store from the first start."""
+        models = (hibari_package.package_model(), tone_package.package_model())
+        return tuple(model for model in models if model is not None)
+
+    def voices(self, model_format: str) -> tuple[Voice, ...]:
+        """The voices of a format, known without loading; empty where only the model knows."""
+        known = {"hibari": hibari_package.VOICES, "tone": tone_package.VOICES}
+        return known.get(model_format, ())

@@ -1,0 +1,1 @@
+"""Voice `kokoro`: Chinese, English and Japanese on a CPU (extra `[kokoro]`)."""

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 
 from ollama_tts.backends.base import Backend, Voice
 from ollama_tts.backends.hibari import package as hibari_package
+from ollama_tts.backends.kokoro import package as kokoro_package
+from ollama_tts.backends.kokoro.styles import VOICES as KOKORO_VOICES
 from ollama_tts.backends.tone import package as tone_package
 from ollama_tts.errors import Unsupported
-from ollama_tts.store.package import PackageModel
+from ollama_tts.store.packages import PackageModel
 
 
 def _hibari() -> Backend:
@@ -21,6 +23,12 @@ def _tone() -> Backend:
     return ToneBackend()
 
 
+def _kokoro() -> Backend:
+    from ollama_tts.backends.kokoro.backend import KokoroBackend
+
+    return KokoroBackend()
+
+
 def _chattts() -> Backend:
     from ollama_tts.backends.chattts.backend import ChatTTSBackend
 
@@ -29,6 +37,7 @@ def _chattts() -> Backend:
 
 FORMATS: Mapping[str, Callable[[], Backend]] = {
     "hibari": _hibari,
+    "kokoro": _kokoro,
     "tone": _tone,
     "chattts": _chattts,
 }
@@ -56,10 +65,18 @@ class Catalog:
 
     def package_models(self) -> tuple[PackageModel, ...]:
         """The voices of installed packages: in the store from the first start."""
-        models = (hibari_package.package_model(), tone_package.package_model())
+        models = (
+            hibari_package.package_model(),
+            kokoro_package.package_model(),
+            tone_package.package_model(),
+        )
         return tuple(model for model in models if model is not None)
 
     def voices(self, model_format: str) -> tuple[Voice, ...]:
         """The voices of a format, known without loading; empty where only the model knows."""
-        known = {"hibari": hibari_package.VOICES, "tone": tone_package.VOICES}
+        known = {
+            "hibari": hibari_package.VOICES,
+            "kokoro": KOKORO_VOICES,
+            "tone": tone_package.VOICES,
+        }
         return known.get(model_format, ())

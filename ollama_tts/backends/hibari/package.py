@@ -3,8 +3,9 @@
 import importlib.metadata
 
 from ollama_tts.backends.base import Voice
+from ollama_tts.names import ModelName
 from ollama_tts.store.model import ModelConfig
-from ollama_tts.store.package import PackageModel
+from ollama_tts.store.packages import PackageModel
 
 DISTRIBUTION = "hibari-tts"
 VOICES = (Voice(id="heart", name="Heart", language="en"),)
@@ -18,7 +19,7 @@ def package_model() -> PackageModel | None:
         return None
     texts = (package.read_text(f"licenses/{name}") for name in ("LICENSE", "NOTICE"))
     return PackageModel(
-        name="hibari",
+        name=ModelName.parse("hibari"),
         config=ModelConfig(
             model_format="hibari",
             model_family="hibari",

@@ -1,8 +1,9 @@
 """tone as the store lists it."""
 
 from ollama_tts.backends.base import Voice
+from ollama_tts.names import ModelName
 from ollama_tts.store.model import ModelConfig
-from ollama_tts.store.package import PackageModel
+from ollama_tts.store.packages import PackageModel
 
 VOICES = (Voice(id="tone", name="Tone", language="en"),)
 
@@ -14,7 +15,7 @@ Licensed under the Apache License, Version 2.0: http://www.apache.org/licenses/L
 def package_model() -> PackageModel:
     """The diagnostic voice; `general.version` counts changes of how it sounds."""
     return PackageModel(
-        name="tone",
+        name=ModelName.parse("tone"),
         config=ModelConfig(
             model_format="tone",
             model_family="tone",

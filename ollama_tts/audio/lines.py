@@ -14,8 +14,8 @@ LINE_BYTES: Final = 48
 _FULL_LINE_CHARS = LINE_CHARS + 1
 
 MAX_PIECE_LINES: Final = 640
-"""Lines of one JSON object: 42,240 bytes with line feeds escaped, 30,720 bytes of sound. The rest of a
-48 KiB NDJSON line (strict clients read no longer ones) is left to the object's other fields."""
+"""Lines of one JSON object: 42,240 bytes with line feeds escaped, 30,720 bytes of sound. The rest
+of a 48 KiB NDJSON line (strict clients read none longer) is left to the other fields."""
 
 
 class Base64Lines:

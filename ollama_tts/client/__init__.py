@@ -2,7 +2,7 @@
 
 from ollama_tts.client.asynchronous import AsyncClient
 from ollama_tts.client.retry import Backoff
-from ollama_tts.client.speech import SpeechChunk, SpeechEnd
+from ollama_tts.client.speech import Asked, SpeechChunk, SpeechEnd
 from ollama_tts.client.sync import Client
 
-__all__ = ["AsyncClient", "Backoff", "Client", "SpeechChunk", "SpeechEnd"]
+__all__ = ["Asked", "AsyncClient", "Backoff", "Client", "SpeechChunk", "SpeechEnd"]

@@ -107,7 +107,7 @@ class AsyncClient:
             OllamaTTSError: As `synthesize`; after the first piece also GenerationFailed.
         """
         asked = Asked(text, self._model(model), options, system, keep_alive)
-        async with aclosing(self._events(asked)) as events:
+        async with aclosing(self.events(asked)) as events:
             async for event in events:
                 if isinstance(event, SpeechChunk) and event.data:
                     yield event.data
@@ -126,7 +126,21 @@ class AsyncClient:
         Raises:
             OllamaTTSError: As `stream`.
         """
-        return self._events(Asked(text, self._model(model), options, system, keep_alive))
+        return self.events(Asked(text, self._model(model), options, system, keep_alive))
+
+    async def events(self, asked: Asked) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
+        """As `speak`, for a request that is put together already.
+
+        Raises:
+            OllamaTTSError: As `stream`.
+        """
+        async with aclosing(self._lines(asked.call(stream=True))) as lines:
+            async for line in lines:
+                for event in speech.events(line):
+                    yield event
+                    if isinstance(event, SpeechEnd):
+                        return
+        raise speech.unfinished()
 
     async def batch(
         self,
@@ -219,15 +233,6 @@ class AsyncClient:
 
     def _model(self, model: str | None) -> str:
         return model or self._target.default_model
-
-    async def _events(self, asked: Asked) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
-        async with aclosing(self._lines(asked.call(stream=True))) as lines:
-            async for line in lines:
-                for event in speech.events(line):
-                    yield event
-                    if isinstance(event, SpeechEnd):
-                        return
-        raise speech.unfinished()
 
     async def _progress(self, call: Call, on_progress: OnProgress | None) -> None:
         done = False

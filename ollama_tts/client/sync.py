@@ -108,7 +108,7 @@ class Client:
             OllamaTTSError: As `synthesize`; after the first piece also GenerationFailed.
         """
         asked = Asked(text, self._model(model), options, system, keep_alive)
-        with closing(self._events(asked)) as events:
+        with closing(self.events(asked)) as events:
             for event in events:
                 if isinstance(event, SpeechChunk) and event.data:
                     yield event.data
@@ -127,7 +127,21 @@ class Client:
         Raises:
             OllamaTTSError: As `stream`.
         """
-        return self._events(Asked(text, self._model(model), options, system, keep_alive))
+        return self.events(Asked(text, self._model(model), options, system, keep_alive))
+
+    def events(self, asked: Asked) -> Generator[SpeechChunk | SpeechEnd]:
+        """As `speak`, for a request that is put together already.
+
+        Raises:
+            OllamaTTSError: As `stream`.
+        """
+        with closing(self._lines(asked.call(stream=True))) as lines:
+            for line in lines:
+                for event in speech.events(line):
+                    yield event
+                    if isinstance(event, SpeechEnd):
+                        return
+        raise speech.unfinished()
 
     def batch(
         self,
@@ -217,15 +231,6 @@ class Client:
 
     def _model(self, model: str | None) -> str:
         return model or self._target.default_model
-
-    def _events(self, asked: Asked) -> Generator[SpeechChunk | SpeechEnd]:
-        with closing(self._lines(asked.call(stream=True))) as lines:
-            for line in lines:
-                for event in speech.events(line):
-                    yield event
-                    if isinstance(event, SpeechEnd):
-                        return
-        raise speech.unfinished()
 
     def _progress(self, call: Call, on_progress: OnProgress | None) -> None:
         done = False

@@ -1,0 +1,66 @@
+"""`Local`: a node in this process speaks, without a port."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from ollama_tts.cli.speaker import Job
+from ollama_tts.client import SpeechChunk, SpeechEnd
+from ollama_tts.node import Node
+from ollama_tts.service.events import (
+    AudioChunk,
+    AudioFormat,
+    SpeechDone,
+    SpeechRequest,
+    SpeechStarted,
+)
+
+
+class Local:
+    """Speaks on the models of one node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    async def speak(self, job: Job) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
+        """See `Speaker.speak`."""
+        request = SpeechRequest(job.model, job.text, job.options)
+        audio = AudioFormat("", "", 0)
+        async with aclosing(self._node.speech.speak(request)) as events:
+            async for event in events:
+                if isinstance(event, SpeechStarted):
+                    audio = event.audio
+                elif isinstance(event, AudioChunk):
+                    yield _chunk(event, audio)
+                else:
+                    yield _end(event, audio)
+
+
+def _chunk(chunk: AudioChunk, audio: AudioFormat) -> SpeechChunk:
+    return SpeechChunk(
+        chunk.data,
+        audio.mime_type,
+        audio.sample_rate_hz,
+        chunk.start_s,
+        chunk.duration_s,
+        chunk.text,
+    )
+
+
+def _end(done: SpeechDone, audio: AudioFormat) -> SpeechEnd:
+    return SpeechEnd(
+        done_reason=done.done_reason,
+        mime_type=audio.mime_type,
+        sample_rate_hz=audio.sample_rate_hz,
+        duration_s=done.duration_s,
+        utterances=done.utterances,
+        cache_hits=done.cache_hits,
+        first_audio_ms=done.first_audio_ms,
+        voice=done.voice,
+        model_digest=done.model_digest,
+        total_ns=done.total_ns,
+        load_ns=done.load_ns,
+        prompt_eval_count=done.prompt_eval_count,
+        prompt_eval_ns=done.prompt_eval_ns,
+        eval_count=done.eval_count,
+        eval_ns=done.eval_ns,
+    )

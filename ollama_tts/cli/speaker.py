@@ -1,0 +1,96 @@
+"""Who speaks: the server that the environment names, or a node in this process.
+
+A server is asked first. Where none answers on this machine, a node without a port is made for the
+one job; a server elsewhere that does not answer is a failure.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ollama_tts.client import Asked, AsyncClient, Backoff, SpeechChunk, SpeechEnd
+from ollama_tts.config import Settings, parse_address
+from ollama_tts.errors import Unreachable
+
+Sound = AsyncGenerator[SpeechChunk | SpeechEnd]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be said. `text` is whole, or parts as they are written."""
+
+    model: str
+    text: str | AsyncIterator[str]
+    options: Mapping[str, object] = field(default_factory=dict)
+    keep_alive: str | None = None
+
+
+class Speaker(Protocol):
+    """Speaks jobs; several may be under way at once."""
+
+    def speak(self, job: Job) -> Sound:
+        """The job's one file in pieces, and the figures as the last item.
+
+        Raises:
+            OllamaTTSError: It cannot be spoken.
+        """
+
+
+@asynccontextmanager
+async def find_speaker(settings: Settings) -> AsyncGenerator[Speaker]:
+    """The server of `settings.address` if it answers, else a node in this process.
+
+    Raises:
+        Unreachable: The server is on another machine and does not answer.
+    """
+    address = parse_address(settings.address.client_url)
+    async with AsyncClient(backoff=Backoff(retries=0), timeout_s=10) as probe:
+        try:
+            await probe.version()
+            speaker: AbstractAsyncContextManager[Speaker] = _remote()
+        except Unreachable:
+            if not address.loopback:
+                raise
+            speaker = _local(settings)
+    async with speaker as found:
+        yield found
+
+
+@asynccontextmanager
+async def _remote() -> AsyncGenerator[Speaker]:
+    async with AsyncClient(timeout_s=None) as client:
+        yield Remote(client)
+
+
+@asynccontextmanager
+async def _local(settings: Settings) -> AsyncGenerator[Speaker]:
+    from ollama_tts.cli.local import Local
+    from ollama_tts.node import Node
+
+    async with Node(settings) as node:
+        yield Local(node)
+
+
+class Remote:
+    """Speaks through a server."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def speak(self, job: Job) -> Sound:
+        """See `Speaker.speak`. Text that comes in parts is asked for stretch by stretch."""
+        if isinstance(job.text, str):
+            sound: Sound = self._ask(job, job.text, job.options)
+        else:
+            from ollama_tts.cli.stretches import joined
+
+            sound = joined(
+                job.text, job.options, lambda text, options: self._ask(job, text, options)
+            )
+        async with aclosing(sound) as events:
+            async for event in events:
+                yield event
+
+    def _ask(self, job: Job, text: str, options: Mapping[str, object]) -> Sound:
+        return self._client.events(Asked(text, job.model, options, keep_alive=job.keep_alive))

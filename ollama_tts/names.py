@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from typing_extensions import override
+
 from ollama_tts.errors import InvalidName
 
 DEFAULT_HOST = "registry.ollama.ai"
@@ -112,6 +114,7 @@ class ModelName:
             self.tag.lower(),
         )
 
+    @override
     def __str__(self) -> str:
         return self.short
 
@@ -175,6 +178,7 @@ class Digest:
         """The first 12 digits, as progress lines and lists show them."""
         return self.hex[:12]
 
+    @override
     def __str__(self) -> str:
         return f"sha256:{self.hex}"
 
@@ -216,6 +220,7 @@ class RelativePath:
         """The ending in lower case with its dot: `.safetensors`."""
         return PurePosixPath(self.text).suffix.lower()
 
+    @override
     def __str__(self) -> str:
         return self.text
 
@@ -247,6 +252,7 @@ class VoiceName:
             )
         return cls(text)
 
+    @override
     def __str__(self) -> str:
         return self.text
 

@@ -51,11 +51,22 @@ class InvalidOption(InvalidRequest):
 
 
 class InvalidModelfile(InvalidRequest):
-    """Modelfile text does not parse; `line` is 1-based, or None where no line is to blame."""
+    """Modelfile text does not parse; `line` is 1-based, or None where no line is to blame.
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    The message is Ollama's own text. `detail` adds the word that was read and what is allowed.
+    """
+
+    def __init__(self, message: str, line: int | None = None, detail: str = "") -> None:
         super().__init__(message)
         self.line = line
+        self.detail = detail
+
+    @property
+    def explained(self) -> str:
+        """The message for people: the true line (CRLF counts once), then the detail."""
+        text = str(self).partition("): ")[2] if str(self).startswith("(line ") else str(self)
+        place = f"(line {self.line}): " if self.line is not None else ""
+        return f"{place}{text}{'; ' if self.detail else ''}{self.detail}"
 
 
 class InvalidWeights(InvalidRequest):

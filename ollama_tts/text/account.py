@@ -36,3 +36,29 @@ class Dropped:
     end: int
     text: str
     reason: str
+
+
+class Account:
+    """Collects what is dropped while text is prepared."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[int, int, str]] = []
+
+    def drop(self, start: int, end: int, reason: str) -> None:
+        """The input's code points `start:end` are not spoken, for `reason`."""
+        if start < end:
+            self._entries.append((start, end, reason))
+
+    def entries(self, start: int, text: str) -> list[Dropped]:
+        """What was dropped of `text`, which begins at `start`: in order, none overlapping."""
+        out: list[Dropped] = []
+        place = start
+        for first, last, reason in sorted(self._entries):
+            begin, end = max(first, place), min(last, start + len(text))
+            if begin >= end:
+                continue
+            if out and out[-1].end == begin and out[-1].reason == reason:
+                begin = out.pop().start
+            out.append(Dropped(begin, end, text[begin - start : end - start], reason))
+            place = end
+        return out

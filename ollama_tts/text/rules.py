@@ -1,6 +1,7 @@
 """`TextRules`: what a voice wants of its text."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,8 @@ class TextRules:
     `alphabet`: "words" takes any letters of its languages; "chattts" only CJK, Latin letters
         and the basic punctuation that the ChatTTS tokenizer knows; "any" takes text untouched.
     `reads_numbers`: True where the voice writes digits and symbols out as words itself.
+    `han_weight`: how much of `max_chars` and `min_chars` one Chinese character takes up.
+    `homophones`: character to character, applied last, for characters that the voice misreads.
     """
 
     languages: tuple[str, ...] = ("en",)
@@ -23,3 +26,18 @@ class TextRules:
     marks: frozenset[str] = frozenset()
     alphabet: str = "words"
     reads_numbers: bool = False
+    han_weight: int = 1
+    homophones: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+CHATTTS_MARKS = frozenset({"uv_break", "v_break", "lbreak", "laugh", "oral", "break"})
+"""The control marks that ChatTTS knows inside text."""
+
+CHATTTS_RULES = TextRules(
+    languages=("zh", "en"),
+    max_chars=250,
+    marks=CHATTTS_MARKS,
+    alphabet="chattts",
+    han_weight=2,
+)
+"""What ChatTTS can be given: 250 characters, a Chinese one counting two (some 30 s of sound)."""

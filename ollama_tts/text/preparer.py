@@ -1,0 +1,203 @@
+"""`Preparer`: text in as it comes, utterances out, and the account of what is not spoken."""
+
+import re
+from dataclasses import replace
+
+from ollama_tts.text.account import Account, Dropped, Pause, PreparedUtterance
+from ollama_tts.text.alphabet import confine, is_speakable
+from ollama_tts.text.fit import measure, pieces
+from ollama_tts.text.fold import fold
+from ollama_tts.text.languages import main_language
+from ollama_tts.text.mapped import MappedText, Replacement
+from ollama_tts.text.markdown import strip_markdown
+from ollama_tts.text.marks import MARK, PLACE, ControlMark, written
+from ollama_tts.text.normalize import normalize_words
+from ollama_tts.text.rules import CHATTTS_RULES, TextRules
+from ollama_tts.text.split import Segment, Splitter
+
+_DROPPED_KINDS = {"code": "code block", "fence": "markdown"}
+_PRIVATE = re.compile("[\ue000-\ue0ff]")
+_RUNS = re.compile(r"\s+|[^\s]+")
+
+
+class Preparer:
+    """Prepares one text for one voice.
+
+    Args:
+        rules: What the voice can be given.
+        language: "auto", or the language to read numbers and symbols in.
+        normalize: Whether numbers, symbols and abbreviations are written out as words.
+        latency: "low" lets the first clause go before its sentence is complete.
+    """
+
+    def __init__(
+        self,
+        rules: TextRules,
+        language: str = "auto",
+        *,
+        normalize: bool = True,
+        latency: str = "balanced",
+    ) -> None:
+        self.rules = rules
+        self.dropped: list[Dropped] = []
+        self._language = language
+        self._normalize = normalize
+        self._splitter = Splitter(
+            rules.max_chars, han_weight=rules.han_weight, early=latency == "low"
+        )
+        self._previous = rules.languages[0] if rules.languages else "en"
+        self._held: Segment | None = None
+
+    def feed(self, text: str) -> list[PreparedUtterance]:
+        """Take more text; give the utterances that are complete now."""
+        return self._take(self._splitter.feed(text))
+
+    def finish(self) -> list[PreparedUtterance]:
+        """No more text comes: give what is left."""
+        out = self._take(self._splitter.finish())
+        if self._held is not None:
+            held, self._held = self._held, None
+            out += self._prepare(held, last=True)
+        return out
+
+    def _take(self, segments: list[Segment]) -> list[PreparedUtterance]:
+        out: list[PreparedUtterance] = []
+        for segment in segments:
+            if segment.kind != "text":
+                if self._held is not None:
+                    held, self._held = self._held, None
+                    out += self._prepare(held, last=True)
+                end = segment.start + len(segment.text)
+                reason = _DROPPED_KINDS[segment.kind]
+                self.dropped.append(Dropped(segment.start, end, segment.text, reason))
+                continue
+            if self._held is not None:
+                segment = _joined(self._held, segment)
+                self._held = None
+            out += self._prepare(segment, last=False)
+        return out
+
+    def _prepare(self, segment: Segment, *, last: bool) -> list[PreparedUtterance]:
+        """The utterances of one segment; one too short or without words is held back."""
+        account = Account()
+        language = self._judge(segment.text)
+        text = self._words(MappedText.of(segment.text, segment.start), language, account)
+        speakable = is_speakable(text.text)
+        if not last and (not speakable or self._is_short(text.text, segment)):
+            self._held = segment
+            return []
+        if not speakable:
+            self._drop_all(segment, account)
+            return []
+        self._previous = language
+        self.dropped += account.entries(segment.start, segment.text)
+        return self._utterances(text, segment, language)
+
+    def _is_short(self, text: str, segment: Segment) -> bool:
+        if segment.pause in ("line", "paragraph"):
+            return False
+        letters = sum(2 if char >= "\u2e80" else 1 for char in text if char.isalnum())
+        return letters < self.rules.min_chars
+
+    def _judge(self, text: str) -> str:
+        """The language to read this stretch in."""
+        found = main_language(text)
+        if self._language != "auto" and found in (None, "en", "zh"):
+            return self._language
+        return found or self._previous
+
+    def _words(self, text: MappedText, language: str, account: Account) -> MappedText:
+        text = self._marked(text, account)
+        if self.rules.alphabet == "any":
+            return text.strip()
+        text = strip_markdown(fold(text, account), account)
+        if self._normalize:
+            text = normalize_words(text, language, self.rules)
+        return confine(text, self.rules, account)
+
+    def _marked(self, text: MappedText, account: Account) -> MappedText:
+        """Control marks made into one character each; those the voice does not know go."""
+        text = _without_places(text, account)
+
+        def change(match: re.Match[str]) -> Replacement:
+            mark = ControlMark(match[1])
+            if text.text[match.end() : match.end() + 1] == "(":
+                return None
+            if mark.known_to(self.rules.marks):
+                return mark.place
+            account.drop(text.starts[match.start()], text.ends[match.end() - 1], "control mark")
+            return ""
+
+        return text.rewrite(MARK, change)
+
+    def _utterances(
+        self, text: MappedText, segment: Segment, language: str
+    ) -> list[PreparedUtterance]:
+        parts = pieces(text, self.rules)
+        out: list[PreparedUtterance] = []
+        start = segment.start
+        for index, (part, pause) in enumerate(parts):
+            final = index == len(parts) - 1
+            end = segment.start + len(segment.text)
+            if not final:
+                end = max(start, parts[index + 1][0].starts[0])
+            out.append(self._utterance(part, segment, (start, end), language))
+            out[-1] = replace(out[-1], pause=segment.pause if final else pause)
+            start = end
+        return out
+
+    def _utterance(
+        self, part: MappedText, segment: Segment, span: tuple[int, int], language: str
+    ) -> PreparedUtterance:
+        start, end = span
+        own = main_language(PLACE.sub("", part.text)) or language
+        return PreparedUtterance(
+            text=written(part.text.strip()),
+            source=segment.text[start - segment.start : end - segment.start],
+            language=language if language not in ("zh", "en") else own,
+            controls=tuple(ControlMark.at(place).name for place in PLACE.findall(part.text)),
+            start=start,
+            end=end,
+        )
+
+    def _drop_all(self, segment: Segment, account: Account) -> None:
+        """Nothing of this segment can be said: all of it goes on the account."""
+        place = segment.start
+        known = account.entries(segment.start, segment.text)
+        for entry in [*known, None]:
+            end = entry.start if entry else segment.start + len(segment.text)
+            for run in _RUNS.finditer(segment.text, place - segment.start, end - segment.start):
+                reason = "white space" if run[0].isspace() else "punctuation"
+                first, last = run.start() + segment.start, run.end() + segment.start
+                self.dropped.append(Dropped(first, last, run[0], reason))
+            if entry:
+                self.dropped.append(entry)
+                place = entry.end
+
+
+def _joined(first: Segment, second: Segment) -> Segment:
+    return Segment(first.text + second.text, first.start, second.pause)
+
+
+def _without_places(text: MappedText, account: Account) -> MappedText:
+    """Private-use characters of the input mean nothing here, and would be taken for marks."""
+
+    def change(match: re.Match[str]) -> Replacement:
+        account.drop(text.starts[match.start()], text.ends[match.start()], "not a character")
+        return ""
+
+    return text.rewrite(_PRIVATE, change)
+
+
+def prepare(
+    text: str, language: str = "auto", rules: TextRules | None = None
+) -> list[PreparedUtterance]:
+    """The utterances of `text`, exactly as an acoustic model is given them.
+
+    Args:
+        text: What is to be spoken.
+        language: "auto", "en" or "zh".
+        rules: What the voice can be given; ChatTTS's rules where None.
+    """
+    preparer = Preparer(rules or CHATTTS_RULES, language)
+    return preparer.feed(text) + preparer.finish()

@@ -1,0 +1,43 @@
+import pytest
+
+from ollama_tts.errors import InvalidRequest
+from ollama_tts.service.template import DEFAULT_TEMPLATE, Template
+
+
+@pytest.mark.parametrize(
+    ("text", "system", "around"),
+    [
+        (DEFAULT_TEMPLATE, "", ("", "")),
+        ("[oral_2]{{ .Prompt }}[uv_break]", "", ("[oral_2]", "[uv_break]")),
+        ("{{ .System }}: {{.Prompt}}", "Calm", ("Calm: ", "")),
+        ("{{ if .System }}[{{ .System }}] {{ end }}{{ .Prompt }}", "Calm", ("[Calm] ", "")),
+        ("{{ if .System }}[{{ .System }}] {{ end }}{{ .Prompt }}", "", ("", "")),
+        ("{{ if .System }}a{{ else }}b{{ end }}{{ .Prompt }}c", "", ("b", "c")),
+        ("{{ if .Prompt }}a{{ else }}b{{ end }}{{ .Prompt }}", "", ("a", "")),
+        ("a {{- .Prompt -}} b", "", ("a", "b")),
+        ("{{ .Prompt }}{{ .Response }}!", "", ("", "!")),
+        ("{{/* why */}}x{{ .Prompt }}", "", ("x", "")),
+        ("{{ if .System }}{{ if .Prompt }}a{{ end }}b{{ end }}{{ .Prompt }}", "", ("", "")),
+        ("only text", "", ("only text", "")),
+        ("", "", ("", "")),
+    ],
+)
+def test_what_stands_around_the_prompt(text: str, system: str, around: tuple[str, str]) -> None:
+    assert Template.parse(text).around(system) == around
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ .Prompt",
+        "{{ .Nobody }}",
+        "{{ range .Messages }}{{ end }}",
+        "{{ if .System }}a",
+        "a{{ end }}",
+        "a{{ else }}b",
+        "{{ if .System }}a{{ else }}b{{ else }}c{{ end }}",
+    ],
+)
+def test_what_a_voice_cannot_follow_is_refused_in_ollamas_words(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="template error"):
+        Template.parse(text)

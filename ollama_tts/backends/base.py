@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from threading import Event
+from typing import Protocol, runtime_checkable
 
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.options import LoadOptions
@@ -98,6 +99,20 @@ class Backend(Protocol):
         """Load and warm up. Blocks; called in a worker thread.
 
         Raises:
+            LoadFailed: The files are there but could not be loaded.
+            OutOfMemory: They do not fit.
+        """
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A backend whose loads can be ended early; others are left to finish and closed then."""
+
+    def load_until(self, model: LocalModel, options: LoadOptions, stop: Event) -> Runner:
+        """`Backend.load`, given up soon after `stop` is set.
+
+        Raises:
+            Cancelled: `stop` was set before the model was loaded.
             LoadFailed: The files are there but could not be loaded.
             OutOfMemory: They do not fit.
         """

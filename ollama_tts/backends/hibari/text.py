@@ -11,7 +11,7 @@ from ollama_tts.errors import UnspeakableText
 
 LONGEST_NUMBER = 24  # digits in a row that are read as one number; the package fails above 66
 
-_DIGITS = re.compile(r"\d{%d,}" % (LONGEST_NUMBER + 1))
+_DIGITS = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
 _LINK = re.compile(r"\](?=\()")
 _GREEK_WORD = re.compile(r"[\u0370-\u03ff]{2,}")
 _LETTERS = {

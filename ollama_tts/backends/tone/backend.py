@@ -28,29 +28,27 @@ PIECE_CHARACTERS = 5  # 0.2 s at speed 1
 class ToneBackend:
     """Loads the voice, after `tone_load_s` seconds that can be interrupted."""
 
-    def __init__(self) -> None:
-        self._loads: dict[str, threading.Event] = {}
-
     def estimate(self, model: LocalModel, options: LoadOptions) -> Memory:
         """Next to nothing."""
         del model, options
         return MEMORY
 
     def load(self, model: LocalModel, options: LoadOptions) -> "ToneRunner":
+        """The voice, `tone_load_s` later."""
+        return self.load_until(model, options, threading.Event())
+
+    def load_until(
+        self, model: LocalModel, options: LoadOptions, stop: threading.Event
+    ) -> "ToneRunner":
         """The voice, `tone_load_s` later.
 
         Raises:
-            Cancelled: `interrupt` came first.
+            Cancelled: `stop` was set first.
         """
-        stop = self._loads[model.weights_key] = threading.Event()
+        del model
         if stop.wait(options.tone_load_s):
             raise Cancelled("the load was interrupted")
         return ToneRunner(slots=options.num_batch or SLOTS)
-
-    def interrupt(self, model: LocalModel) -> None:
-        """End a running `load` of this model early."""
-        if stop := self._loads.get(model.weights_key):
-            stop.set()
 
 
 class ToneRunner:

@@ -1,0 +1,7 @@
+"""Which models are in memory: leases, keep-alive, eviction, the queue. asyncio only, no locks."""
+
+from ollama_tts.scheduler.clock import Clock, Timer
+from ollama_tts.scheduler.scheduler import Lease, Scheduler
+from ollama_tts.scheduler.snapshot import LoadedModel
+
+__all__ = ["Clock", "Lease", "LoadedModel", "Scheduler", "Timer"]

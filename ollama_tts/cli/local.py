@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 from ollama_tts.cli.speaker import Job
 from ollama_tts.client import SpeechChunk, SpeechEnd
+from ollama_tts.names import ModelName
 from ollama_tts.node import Node
 from ollama_tts.service.events import (
     AudioChunk,
@@ -20,6 +21,15 @@ class Local:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+
+    @property
+    def where(self) -> str:
+        """See `Speaker.where`."""
+        return "in this process"
+
+    async def model_format(self, model: str) -> str:
+        """See `Speaker.model_format`."""
+        return self._node.store.get(ModelName.parse(model)).config.model_format
 
     async def speak(self, job: Job) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
         """See `Speaker.speak`."""

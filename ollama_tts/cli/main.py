@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ollama_tts.cli.arguments import parser
-from ollama_tts.errors import OllamaTTSError
+from ollama_tts.errors import InvalidModelfile, OllamaTTSError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    text = error.explained if isinstance(error, InvalidModelfile) else str(error)
+    return " ".join(text.split()) or type(error).__name__
 
 
 def _forget_stdout() -> None:

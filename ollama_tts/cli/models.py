@@ -26,6 +26,14 @@ def connect() -> Generator[Client]:
         raise Unreachable(f"{error}; `ollama-tts serve` starts a server") from error
 
 
+def create(arguments: argparse.Namespace) -> None:
+    """`create MODEL -f Modelfile [-q Q]`."""
+    with connect() as client, ProgressLines(sys.stderr) as progress:
+        client.create(
+            arguments.model, arguments.file, quantize=arguments.quantize, on_progress=progress
+        )
+
+
 def pull(arguments: argparse.Namespace) -> None:
     """`pull MODEL`."""
     with connect() as client, ProgressLines(sys.stderr) as progress:

@@ -29,6 +29,17 @@ class Job:
 class Speaker(Protocol):
     """Speaks jobs; several may be under way at once."""
 
+    @property
+    def where(self) -> str:
+        """The server's address, or `in this process`."""
+
+    async def model_format(self, model: str) -> str:
+        """The format of a stored model, `hibari` for example.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+
     def speak(self, job: Job) -> Sound:
         """The job's one file in pieces, and the figures as the last item.
 
@@ -77,6 +88,15 @@ class Remote:
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
+
+    @property
+    def where(self) -> str:
+        """See `Speaker.where`."""
+        return self._client.url
+
+    async def model_format(self, model: str) -> str:
+        """See `Speaker.model_format`."""
+        return (await self._client.show(model)).details.format
 
     async def speak(self, job: Job) -> Sound:
         """See `Speaker.speak`. Text that comes in parts is asked for stretch by stretch."""

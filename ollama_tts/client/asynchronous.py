@@ -2,8 +2,9 @@
 
 import asyncio
 import builtins
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -11,9 +12,10 @@ import httpx
 
 from ollama_tts.client import models, speech
 from ollama_tts.client.call import Call, Lines, Target, answer, failure, lost
+from ollama_tts.client.create import OnProgress, Upload, plan
 from ollama_tts.client.retry import Backoff
 from ollama_tts.client.speech import Asked, SpeechChunk, SpeechEnd
-from ollama_tts.errors import OllamaTTSError
+from ollama_tts.errors import NotFound, OllamaTTSError
 from ollama_tts.protocol.ollama import (
     ListedModel,
     ListResponse,
@@ -23,8 +25,6 @@ from ollama_tts.protocol.ollama import (
     ShowResponse,
     VersionResponse,
 )
-
-OnProgress = Callable[[ProgressResponse], None]
 
 
 class AsyncClient:
@@ -69,6 +69,11 @@ class AsyncClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
+
+    @property
+    def url(self) -> str:
+        """The server's address, `http://127.0.0.1:11434`."""
+        return self._target.address.client_url
 
     async def synthesize(
         self,
@@ -231,6 +236,31 @@ class AsyncClient:
         """
         await self._progress(models.named("POST", "/api/push", model), on_progress)
 
+    async def create(
+        self,
+        model: str,
+        modelfile: str | Path,
+        *,
+        quantize: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """Make a model from a Modelfile: its text, or the path of a file.
+
+        Files that it names are looked for beside the file (for a text: in the current folder)
+        and uploaded where the server lacks them.
+
+        Raises:
+            InvalidModelfile: It does not parse, or names a file that is not there.
+            OllamaTTSError: The server refuses.
+        """
+        made = await asyncio.to_thread(plan, model, modelfile, quantize)
+        if on_progress is not None:
+            for warning in made.warnings:
+                on_progress(ProgressResponse(status=warning))
+        for upload in made.uploads:
+            await self._upload(upload, on_progress)
+        await self._progress(made.call, on_progress)
+
     def _model(self, model: str | None) -> str:
         return model or self._target.default_model
 
@@ -244,6 +274,13 @@ class AsyncClient:
                     on_progress(progress)
         if not done:
             raise models.unfinished()
+
+    async def _upload(self, upload: Upload, on_progress: OnProgress | None) -> None:
+        try:
+            await self._read(upload.question)
+        except NotFound:
+            with upload.path.open("rb") as file:
+                await self._read(upload.call, lambda: _later(upload.pieces(file, on_progress)))
 
     async def _read(
         self, call: Call, content: Callable[[], AsyncIterator[bytes]] | None = None
@@ -297,3 +334,9 @@ class AsyncClient:
         except httpx.TransportError as error:
             return lost(error, self._target.address)
         return failure(response)
+
+
+async def _later(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
+    """Pieces of a file, each read in a thread."""
+    while piece := await asyncio.to_thread(next, pieces, b""):
+        yield piece

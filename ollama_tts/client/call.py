@@ -1,7 +1,7 @@
 """One exchange with the server, without the sending: requests, failures, lines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
@@ -43,21 +43,18 @@ _FAILURES: Mapping[int, type[OllamaTTSError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request: method, path, and a body in JSON (empty for none)."""
+    """A request: method, path, body, and the headers that go with the body."""
 
     method: str
     path: str
     body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def json(cls, method: str, path: str, body: object) -> "Call":
         """A request whose body is `body` as JSON."""
-        return cls(method, path, msgspec.json.encode(body))
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers that go with the body."""
-        return {"Content-Type": "application/json"} if self.body else {}
+        headers = {"Content-Type": "application/json"}
+        return cls(method, path, msgspec.json.encode(body), headers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -12,9 +13,10 @@ import httpx
 
 from ollama_tts.client import models, speech
 from ollama_tts.client.call import Call, Lines, Target, answer, failure, lost
+from ollama_tts.client.create import OnProgress, Upload, plan
 from ollama_tts.client.retry import Backoff
 from ollama_tts.client.speech import Asked, SpeechChunk, SpeechEnd
-from ollama_tts.errors import OllamaTTSError
+from ollama_tts.errors import NotFound, OllamaTTSError
 from ollama_tts.protocol.ollama import (
     ListedModel,
     ListResponse,
@@ -24,8 +26,6 @@ from ollama_tts.protocol.ollama import (
     ShowResponse,
     VersionResponse,
 )
-
-OnProgress = Callable[[ProgressResponse], None]
 
 
 class Client:
@@ -70,6 +70,11 @@ class Client:
     def close(self) -> None:
         """Close all connections."""
         self._http.close()
+
+    @property
+    def url(self) -> str:
+        """The server's address, `http://127.0.0.1:11434`."""
+        return self._target.address.client_url
 
     def synthesize(
         self,
@@ -229,6 +234,31 @@ class Client:
         """
         self._progress(models.named("POST", "/api/push", model), on_progress)
 
+    def create(
+        self,
+        model: str,
+        modelfile: str | Path,
+        *,
+        quantize: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """Make a model from a Modelfile: its text, or the path of a file.
+
+        Files that it names are looked for beside the file (for a text: in the current folder)
+        and uploaded where the server lacks them.
+
+        Raises:
+            InvalidModelfile: It does not parse, or names a file that is not there.
+            OllamaTTSError: The server refuses.
+        """
+        made = plan(model, modelfile, quantize)
+        if on_progress is not None:
+            for warning in made.warnings:
+                on_progress(ProgressResponse(status=warning))
+        for upload in made.uploads:
+            self._upload(upload, on_progress)
+        self._progress(made.call, on_progress)
+
     def _model(self, model: str | None) -> str:
         return model or self._target.default_model
 
@@ -242,6 +272,13 @@ class Client:
                     on_progress(progress)
         if not done:
             raise models.unfinished()
+
+    def _upload(self, upload: Upload, on_progress: OnProgress | None) -> None:
+        try:
+            self._read(upload.question)
+        except NotFound:
+            with upload.path.open("rb") as file:
+                self._read(upload.call, lambda: upload.pieces(file, on_progress))
 
     def _read(self, call: Call, content: Callable[[], Iterator[bytes]] | None = None) -> bytes:
         with self._open(call, content) as response:

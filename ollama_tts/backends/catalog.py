@@ -72,6 +72,14 @@ class Catalog:
         )
         return tuple(model for model in models if model is not None)
 
+    def languages(self) -> str:
+        """Which models speak what, in words, for error messages."""
+        rows = []
+        for model_format in self._formats:
+            spoken = {voice.language for voice in self.voices(model_format)}
+            rows.append(f"{model_format} speaks {', '.join(sorted(spoken) or ['en', 'zh'])}")
+        return "; ".join(rows)
+
     def voices(self, model_format: str) -> tuple[Voice, ...]:
         """The voices of a format, known without loading; empty where only the model knows."""
         known = {

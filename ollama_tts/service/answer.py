@@ -1,11 +1,13 @@
 """`Answer`: the state of one answer; it lives and dies with its request."""
 
+import re
 import secrets
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ollama_tts.backends.base import Runner
 from ollama_tts.engine.utterance import Utterance
+from ollama_tts.errors import UnspeakableText
 from ollama_tts.options import Resolved
 from ollama_tts.scheduler import Lease
 from ollama_tts.service.ahead import Line
@@ -15,8 +17,13 @@ from ollama_tts.service.script import Script
 from ollama_tts.service.track import Track, Written
 from ollama_tts.store.model import LocalModel
 from ollama_tts.text.account import PreparedUtterance
-from ollama_tts.text.languages import refuse_unspoken
+from ollama_tts.text.languages import unspoken
 from ollama_tts.text.preparer import Preparer
+
+CHECKED_CHARS = 20_000
+"""So much of a whole text is judged before any of it is spoken; the rest as it comes."""
+
+_GREEK = re.compile("[\u0370-\u03ff]")  # read as names of letters in any language
 
 
 @dataclass(slots=True)
@@ -38,6 +45,7 @@ class Answer:
         *,
         lease: Lease,
         deadline: Deadline,
+        others: str,
     ) -> None:
         self.request = request
         self.model = model
@@ -46,7 +54,7 @@ class Answer:
         self.track = Track(
             self.runner.traits, options.speech, stretch=request.stretch, whole=request.whole
         )
-        self.voice = options.speech.voice or self.runner.traits.voices[0].id
+        self.voice = options.speech.voice or ""
         self.started = False
         self.cut_short = False
         self.steps = 0
@@ -54,6 +62,7 @@ class Answer:
         self.text_tokens = 0
         self._offset = 0
         self.deadline = deadline
+        self._others = others
         self._seed = options.speech.seed
         if self._seed is None:
             self._seed = secrets.randbits(62)
@@ -65,11 +74,17 @@ class Answer:
         return self.lease.runner
 
     def script(self, around: tuple[str, str], max_chars: int) -> Script:
-        """The request's text as utterances; text in a language the voice lacks is refused."""
+        """The request's text as utterances.
+
+        Raises:
+            UnspeakableText: The text is whole, and a script in it is not the voice's.
+        """
         rules = self.runner.traits.text_rules
         self._offset = len(around[0])
-        if isinstance(self.request.text, str):
-            refuse_unspoken(self.request.text, rules, self.model.name.short)
+        text = self.request.text
+        if isinstance(text, str) and not text.isascii():
+            start = _GREEK.sub("", text[:CHECKED_CHARS])
+            self._refuse_unspoken(PreparedUtterance(start, start, "", (), 0, len(start)))
         preparer = Preparer(
             rules,
             language=self.options.language,
@@ -84,21 +99,34 @@ class Answer:
         """Each prepared utterance with what the runner is asked to speak."""
         index = 0
         async for prepared in script.utterances_in_order():
+            self._refuse_unspoken(prepared)
             yield prepared, self._utterance(prepared, index)
             index += 1
 
+    def _refuse_unspoken(self, prepared: PreparedUtterance) -> None:
+        reason = unspoken([prepared], self.runner.traits.text_rules)
+        if reason is not None:
+            raise UnspeakableText(f"{reason}; {self._others}")
+
     def _utterance(self, prepared: PreparedUtterance, index: int) -> Utterance:
         assert self._seed is not None
+        if not self.voice:
+            self.voice = self._default_voice(prepared.language)
         return Utterance(
             text=prepared.text,
             language=prepared.language,
-            options=self.options,
+            options=replace(self.options, voice=self.voice),
             seed=self._seed,
             index=index,
             request_id=self.request.request_id,
             style=self.request.system or self.model.system,
             deadline_s=self.deadline.at_s,
         )
+
+    def _default_voice(self, language: str) -> str:
+        """One voice for the whole answer: the first that is at home in its first language."""
+        voices = self.runner.traits.voices
+        return next((voice.id for voice in voices if voice.language == language), voices[0].id)
 
     def begin(self, line: Line) -> None:
         """The next utterance begins."""

@@ -35,7 +35,10 @@ log = logging.getLogger(__name__)
 
 
 class SpeechService:
-    """Speaks requests on whatever models the scheduler holds."""
+    """Speaks requests on whatever models the scheduler holds.
+
+    `others` names the models there are with their languages, for who asked the wrong voice.
+    """
 
     def __init__(
         self,
@@ -43,11 +46,14 @@ class SpeechService:
         find: Callable[[str], LocalModel],
         scheduler: Scheduler,
         metrics: Metrics,
+        *,
+        others: str = "",
     ) -> None:
         self._settings = settings
         self._find = find
         self._scheduler = scheduler
         self._metrics = metrics
+        self._others = others
 
     async def speak(self, request: SpeechRequest) -> AsyncGenerator[SpeechEvent, None]:
         """The answer's events: SpeechStarted, AudioChunk …, SpeechDone.
@@ -94,7 +100,9 @@ class SpeechService:
                     )
                 )
             )
-            answer = Answer(request, model, options, lease=lease, deadline=deadline)
+            answer = Answer(
+                request, model, options, lease=lease, deadline=deadline, others=self._others
+            )
             script = answer.script(around, self._settings.max_text_chars)
             ahead = LookAhead(lease.runner, answer.utterances(script))
             stack.push_async_callback(ahead.aclose)

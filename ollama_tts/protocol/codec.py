@@ -4,6 +4,7 @@ Matched from Go's encoding/json, which Ollama uses: keys in any case, unknown ke
 the first value ignored, null the same as absent. Stricter than Go in one point: nesting is bounded.
 """
 
+import logging
 import re
 import types
 import typing
@@ -13,6 +14,7 @@ import msgspec
 from ollama_tts.errors import InvalidRequest
 from ollama_tts.protocol.scan import MAX_DEPTH, first_value
 
+log = logging.getLogger(__name__)
 T = typing.TypeVar("T", bound=msgspec.Struct)
 
 _BOM = b"\xef\xbb\xbf"
@@ -40,7 +42,16 @@ def decode(body: bytes, kind: type[T]) -> T:
     if not isinstance(value, dict):
         raise InvalidRequest(f"json: cannot unmarshal {_json_kind(value)} into Go value of type "
                              f"api.{kind.__name__}")  # fmt: skip
+    _tell_unused(value, kind)
     return convert(value, kind)
+
+
+def _tell_unused(value: dict[str, object], kind: type[msgspec.Struct]) -> None:
+    """One log line on fields that mean nothing here: often a setting in the wrong place."""
+    known = {name.lower() for name in _fields(kind)}
+    unused = [key for key in value if key.lower() not in known]
+    if unused:
+        log.info("%s: fields not used: %s", kind.__name__, ", ".join(unused)[:200])
 
 
 def parse(body: bytes) -> object:

@@ -1,0 +1,1 @@
+"""The doors: HTTP over a node, and the process that serves it."""

@@ -1,0 +1,1 @@
+"""HTTP doors: decode, call one service, encode. No policy of their own."""

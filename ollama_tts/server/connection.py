@@ -1,0 +1,91 @@
+"""One connection: uvicorn's, with an end to headers that trickle in."""
+
+import asyncio
+from typing import override
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ollama_tts.config import Settings
+from ollama_tts.logs import log_level
+
+DRAIN_S = 30
+KEEP_ALIVE_S = 75
+MAX_HEADER_BYTES = 64 * 1024
+MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024
+
+
+class ServerConfig(uvicorn.Config):
+    """Uvicorn's settings for this server; `header_timeout_s` is ours."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self.header_timeout_s = settings.header_timeout_s
+        super().__init__(
+            app,
+            http=Connection,
+            ws="websockets-sansio",
+            ws_max_size=MAX_SOCKET_MESSAGE_BYTES,
+            lifespan="off",
+            log_config=None,
+            log_level=log_level(debug=settings.debug),
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=DRAIN_S,
+        )
+
+
+class Connection(HttpToolsProtocol):
+    """Closes a connection whose request head is not there in time, or grows without end.
+
+    The clock starts with the connection and with the first byte after each answer; uvicorn's own
+    keep-alive limit covers the silence between.
+    """
+
+    _waiting: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_clock()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._waiting is None and self._between_requests():
+            self._start_clock()
+        if self._waiting is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._waiting is not None and self._head_bytes > MAX_HEADER_BYTES:
+            self._refuse()
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._stop_clock()
+        super().on_headers_complete()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_clock()
+        super().connection_lost(exc)
+
+    def _between_requests(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _start_clock(self) -> None:
+        assert isinstance(self.config, ServerConfig)
+        self._head_bytes = 0
+        self._waiting = self.loop.call_later(self.config.header_timeout_s, self._refuse)
+
+    def _stop_clock(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _refuse(self) -> None:
+        """End a connection that never got to its request."""
+        self._stop_clock()
+        self.transport.close()

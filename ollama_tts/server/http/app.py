@@ -1,0 +1,60 @@
+"""`create_http(node)`: the route table, on one screen."""
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from ollama_tts.errors import OllamaTTSError
+from ollama_tts.node import Node
+from ollama_tts.server.http import catalog, embed, models, ollama, openai, ops, short
+from ollama_tts.server.http.errors import on_error, on_http_error
+from ollama_tts.server.http.guard import Guard
+
+ROUTES = (
+    ("GET", "/", ops.root),
+    ("GET", "/healthz", ops.healthz),
+    ("GET", "/readyz", ops.readyz),
+    ("GET", "/metrics", ops.metrics),
+    # Ollama
+    ("GET", "/api/version", ops.version),
+    ("GET", "/api/status", ops.status),
+    ("POST", "/api/me", ops.account),
+    ("POST", "/api/signout", ops.account),
+    ("DELETE", "/api/user/keys/{key}", ops.account),
+    ("POST", "/api/generate", ollama.generate),
+    ("POST", "/api/chat", ollama.chat),
+    ("POST", "/api/embed", embed.embed),
+    ("POST", "/api/embeddings", embed.embeddings),
+    ("GET", "/api/tags", models.tags),
+    ("GET", "/api/ps", models.ps),
+    ("POST", "/api/show", models.show),
+    ("POST", "/api/copy", models.copy),
+    ("DELETE", "/api/delete", models.delete),
+    ("POST", "/api/pull", models.pull),
+    ("POST", "/api/push", models.push),
+    ("POST", "/api/create", models.create),
+    ("HEAD POST", "/api/blobs/{digest}", models.blob),
+    # OpenAI
+    ("POST", "/v1/audio/speech", openai.speech),
+    ("GET", "/v1/audio/voices", catalog.voices),
+    ("GET", "/v1/audio/models", catalog.audio_models),
+    ("GET", "/v1/models", catalog.list_models),
+    ("GET", "/v1/models/{name:path}", catalog.retrieve_model),
+    ("POST", "/v1/chat/completions", openai.chat_completions),
+    # one text in, one file out
+    ("POST", "/synthesize", short.synthesize),
+    ("POST", "/generate", short.generate),
+)
+
+
+def create_http(node: Node) -> Starlette:
+    """The ASGI application over a node; entering and leaving the node is the caller's."""
+    app = Starlette(
+        routes=[Route(path, door, methods=verbs.split()) for verbs, path, door in ROUTES],
+        middleware=[Middleware(Guard, settings=node.settings)],
+        exception_handlers={OllamaTTSError: on_error, HTTPException: on_http_error},
+    )
+    app.router.redirect_slashes = False
+    app.state.node = node
+    return app

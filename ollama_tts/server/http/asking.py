@@ -1,0 +1,41 @@
+"""What a door reads of its request beside the body."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.requests import Request
+from starlette.types import Scope
+
+from ollama_tts.errors import OllamaTTSError
+from ollama_tts.metrics import Surface
+from ollama_tts.node import Node
+
+
+def node_of(request: Request) -> Node:
+    """The node behind this door."""
+    node = request.app.state.node
+    assert isinstance(node, Node)
+    return node
+
+
+def request_id(scope: Scope) -> str:
+    """The request's id: the caller's own `X-Request-Id`, or one that the guard gave it."""
+    return str(scope.get("state", {}).get("request_id", "-"))
+
+
+def client_of(request: Request) -> str:
+    """Who asks, for fairness between callers: the address, without its port."""
+    return request.client.host if request.client else ""
+
+
+@contextmanager
+def counted(node: Node, surface: Surface) -> Iterator[None]:
+    """Count a request that is refused in this block, before the speech service.
+
+    The service counts all that reach it, so each is counted once.
+    """
+    try:
+        yield
+    except OllamaTTSError:
+        node.metrics.request(surface, "client_error")
+        raise

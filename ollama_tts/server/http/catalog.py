@@ -1,0 +1,68 @@
+"""`/v1/models`, `/v1/audio/models`, `/v1/audio/voices`: what is there to speak with."""
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ollama_tts.errors import ModelNotFound
+from ollama_tts.protocol.openai import (
+    AudioModel,
+    AudioModelList,
+    Model,
+    ModelList,
+    VoiceEntry,
+    VoiceList,
+)
+from ollama_tts.server.http.asking import node_of
+from ollama_tts.server.http.reply import PLAIN_JSON, json_reply
+from ollama_tts.store.model import LocalModel
+
+
+async def list_models(request: Request) -> Response:
+    """GET /v1/models."""
+    models = [_model(model, model.name.short) for model in await _stored(request)]
+    return _reply(ModelList(object="list", data=models))
+
+
+async def retrieve_model(request: Request) -> Response:
+    """GET /v1/models/NAME; the answer's id is the name as it was asked for."""
+    node = node_of(request)
+    name = request.path_params["name"]
+    try:
+        return _reply(_model(node.models.resolve(name), name))
+    except ModelNotFound as error:
+        raise ModelNotFound(f"model '{name}' not found") from error
+
+
+def _model(model: LocalModel, name: str) -> Model:
+    created_s = int(model.modified_at.timestamp())
+    return Model(id=name, object="model", created=created_s, owned_by=model.name.namespace)
+
+
+async def audio_models(request: Request) -> Response:
+    """GET /v1/audio/models, as Open WebUI lists them."""
+    names = [model.name.short for model in await _stored(request)]
+    return _reply(AudioModelList(models=[AudioModel(id=name, name=name) for name in names]))
+
+
+async def voices(request: Request) -> Response:
+    """GET /v1/audio/voices; `?model=NAME` keeps those of one model."""
+    node = node_of(request)
+    wanted = request.query_params.get("model")
+    models = [node.models.resolve(wanted)] if wanted else await _stored(request)
+    entries = [
+        VoiceEntry(id=voice.id, name=voice.name, model=model.name.short, language=voice.language)
+        for model in models
+        for voice in node.catalog.voices(model.config.model_format)
+    ]
+    return _reply(VoiceList(voices=entries))
+
+
+async def _stored(request: Request) -> list[LocalModel]:
+    node = node_of(request)
+    return await asyncio.to_thread(node.store.list)
+
+
+def _reply(value: object) -> Response:
+    return json_reply(value, media_type=PLAIN_JSON)

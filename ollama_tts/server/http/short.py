@@ -1,0 +1,124 @@
+"""`/synthesize` and `/generate`: a text in, a WAV file out."""
+
+import functools
+import itertools
+from contextlib import aclosing
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from ollama_tts.audio.wav import HEADER_BYTES, wav_header
+from ollama_tts.errors import InvalidRequest, TooLarge
+from ollama_tts.node import Node
+from ollama_tts.protocol.codec import convert, parse
+from ollama_tts.protocol.synthesis import PromptRequest, SynthesizeRequest
+from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
+from ollama_tts.server.http.body import read, read_struct
+from ollama_tts.server.http.default import model_or_default
+from ollama_tts.server.http.speaking import opened, raw, whole
+from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
+from ollama_tts.service.events import AudioChunk, SpeechRequest
+
+BINARY = "application/octet-stream"
+MAX_ITEMS = 1000
+
+
+async def synthesize(request: Request) -> ASGIApp:
+    """POST /synthesize: streamed WAV."""
+    node = node_of(request)
+    with counted(node, "synthesize"):
+        body = await read_struct(request, SynthesizeRequest)
+        if not body.text.strip():
+            raise InvalidRequest("'text' must not be blank")
+        item = PromptRequest(prompt=body.text, model=body.model, options=body.options)
+        return Streaming(raw(node.speech.speak(_speech(node, request, item))))
+
+
+async def generate(request: Request) -> ASGIApp:
+    """POST /generate: one text, or several that are spoken in order into one file."""
+    node = node_of(request)
+    with counted(node, "synthesize"):
+        items = _items(parse(await read(request)))
+        speeches = [_speech(node, request, item) for item in _joined(items)]
+        if not items[0].stream:
+            return Waiting(functools.partial(_whole_wav, node, speeches))
+        return Streaming(_streamed_wav(node, speeches))
+
+
+def _items(value: object) -> list[PromptRequest]:
+    members = value if isinstance(value, list) else [value]
+    if not members:
+        raise InvalidRequest("the array holds no text")
+    if len(members) > MAX_ITEMS:
+        raise TooLarge(f"the array holds {len(members)} texts; at most {MAX_ITEMS} go at once")
+    return [_item(member) for member in members]
+
+
+def _item(member: object) -> PromptRequest:
+    if isinstance(member, str):
+        member = {"prompt": member}
+    if not isinstance(member, dict):
+        raise InvalidRequest('each item must be a text or an object like {"prompt": "text"}')
+    item = convert(member, PromptRequest)
+    if not item.prompt.strip():
+        raise InvalidRequest("'prompt' must not be blank")
+    return item
+
+
+def _joined(items: list[PromptRequest]) -> list[PromptRequest]:
+    """Neighbours that differ in nothing but their text as one request, a paragraph each."""
+    groups = itertools.groupby(items, lambda item: (item.model, item.options))
+    return [
+        PromptRequest(
+            prompt="\n\n".join(item.prompt for item in group), model=model, options=options
+        )
+        for (model, options), group in groups
+    ]
+
+
+def _speech(node: Node, request: Request, item: PromptRequest) -> SpeechRequest:
+    return SpeechRequest(
+        model=model_or_default(node, item.model),
+        text=item.prompt,
+        options={**item.options, "audio_format": "wav"},
+        client=client_of(request),
+        request_id=request_id(request.scope),
+        surface="synthesize",
+    )
+
+
+async def _streamed_wav(node: Node, speeches: list[SpeechRequest]) -> Chunks:
+    """One WAV file: the first answer's header, then the samples of all."""
+    rate_hz = 0
+    for speech in speeches:
+        async with aclosing(node.speech.speak(_at(speech, rate_hz))) as events:
+            started = await opened(events)
+            skip = HEADER_BYTES if rate_hz else 0
+            if not rate_hz:
+                rate_hz = started.audio.sample_rate_hz
+                yield Head(BINARY)
+            async for event in events:
+                if isinstance(event, AudioChunk):
+                    data = event.data[skip:]
+                    skip = max(0, skip - len(event.data))
+                    yield data
+
+
+def _at(speech: SpeechRequest, rate_hz: int) -> SpeechRequest:
+    """The same request at the sample rate of the file it goes into; 0 leaves it to the voice."""
+    if not rate_hz:
+        return speech
+    return replace(speech, options={**speech.options, "sample_rate": rate_hz})
+
+
+async def _whole_wav(node: Node, speeches: list[SpeechRequest]) -> Response:
+    """One WAV file with its true sizes."""
+    samples = bytearray()
+    rate_hz = 0
+    for speech in speeches:
+        spoken = await whole(node.speech.speak(_at(speech, rate_hz)))
+        rate_hz = spoken.started.audio.sample_rate_hz
+        samples += spoken.file[HEADER_BYTES:]
+    return Response(wav_header(rate_hz, len(samples)) + samples, media_type=BINARY)

@@ -1,0 +1,151 @@
+"""Answers that take time: they wait for the first item, watch for the caller's leaving, and yield.
+
+Three rules stand here once for every door. An error before the first item is the response, with
+its status. After each item the event loop gets its turn: `send` to a caller who has left returns
+at once, and a generator that never suspends (everything cached) would hold the whole server. And
+whoever leaves frees the work, for whole answers too, which have nothing to write meanwhile.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ollama_tts.errors import OllamaTTSError
+from ollama_tts.server.http.errors import log_unknown
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_STREAM_HEADERS: Mapping[str, str] = {"x-accel-buffering": "no", "cache-control": "no-cache"}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a streamed answer begins with; statuses are 200, errors before it have their own."""
+
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def raw(self) -> list[tuple[bytes, bytes]]:
+        """The header fields as ASGI wants them."""
+        fields = {"content-type": self.media_type, **_STREAM_HEADERS, **self.headers}
+        return [(name.lower().encode(), text.encode("latin-1")) for name, text in fields.items()]
+
+
+Chunks = AsyncGenerator[Head | bytes, None]
+"""A streamed answer: one `Head` when it is certain that there will be one, then its bytes."""
+
+
+class Streaming:
+    """A response of chunks.
+
+    `last_words` turns an error after the head into the last bytes. Where it is None (raw sound,
+    which has no place for words) the connection ends without its end mark, so that nobody takes
+    half a file for a whole one.
+    """
+
+    def __init__(
+        self, chunks: Chunks, last_words: Callable[[Exception], bytes] | None = None
+    ) -> None:
+        self._chunks = chunks
+        self._last_words = last_words
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send head and chunks; stop the work if the caller leaves."""
+        del scope
+        await while_connected(receive, self._send(send))
+
+    async def _send(self, send: Send) -> None:
+        async with aclosing(self._chunks) as chunks:
+            head = await anext(chunks)
+            assert isinstance(head, Head)
+            await send({"type": "http.response.start", "status": 200, "headers": head.raw()})
+            try:
+                await _send_chunks(chunks, send)
+            except Exception as error:  # noqa: BLE001  # the HTTP boundary: it becomes last words
+                _log_late(error)
+                if self._last_words is None:
+                    return
+                await _send_body(send, self._last_words(error))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _send_chunks(chunks: Chunks, send: Send) -> None:
+    async for chunk in chunks:
+        assert isinstance(chunk, bytes)
+        await _send_body(send, chunk)
+        await asyncio.sleep(0)
+
+
+async def _send_body(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+def _log_late(error: Exception) -> None:
+    if isinstance(error, OllamaTTSError):
+        log.error("failed after the answer had begun: %s", error)
+    else:
+        log_unknown(error)
+
+
+class Waiting:
+    """A response that is made while the caller waits; it is given up if the caller leaves."""
+
+    def __init__(self, make: Callable[[], Coroutine[None, None, Response]]) -> None:
+        self._make = make
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Make the response, then send it."""
+        response = await while_connected(receive, self._make())
+        if response is not None:
+            await response(scope, receive, send)
+
+
+async def while_connected(receive: Receive, work: Coroutine[None, None, T]) -> T | None:
+    """What `work` gives; None, and `work` is cancelled and over, where the caller left first.
+
+    The request's body must have been read.
+    """
+    task = asyncio.create_task(work)
+    gone = asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            log.info("the caller left; its work is stopped")
+            await _stop(task)
+            return None
+        return task.result()
+    finally:
+        await _stop(task)
+        await _stop(gone)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _stop(task: asyncio.Task[T]) -> None:
+    """Cancel a task and wait until it is over; what it raises on the way out is logged."""
+    if task.done():
+        return
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("while stopping: %s: %s", type(error).__name__, error)
+
+
+async def all_of(items: AsyncGenerator[T, None]) -> list[T]:
+    """Every item, the event loop getting its turn after each."""
+    collected: list[T] = []
+    async with aclosing(items) as each:
+        async for item in each:
+            collected.append(item)
+            await asyncio.sleep(0)
+    return collected

@@ -1,0 +1,81 @@
+"""The serving process: sockets, one node, uvicorn, and a farewell that ends."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import override
+
+import uvicorn
+
+from ollama_tts import logs
+from ollama_tts.config import Settings
+from ollama_tts.node import Node
+from ollama_tts.server.connection import ServerConfig
+from ollama_tts.server.http.app import create_http
+from ollama_tts.server.sockets import bind
+from ollama_tts.version import __version__
+
+log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; running answers get `DRAIN_S` to end. Blocks.
+
+    Raises:
+        Failed: The address cannot be listened on; the text names it.
+    """
+    logs.set_up(debug=settings.debug, style=settings.log_format)
+    sockets = bind(settings.address)
+    asyncio.run(_serve(settings, sockets))
+
+
+async def _serve(settings: Settings, sockets: Sequence[socket.socket]) -> None:
+    async with Node(settings) as node:
+        server = Server(ServerConfig(create_http(node), settings))
+        for listening in sockets:
+            log.info("listening on %s (version %s)", _shown(listening), __version__)
+        with _signals(server, node):
+            await server.serve(list(sockets))
+    log.info("stopped")
+
+
+def _shown(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that leaves signals to `serve`.
+
+    Uvicorn raises a caught SIGTERM once more when it is done, which would end the process before
+    the node has closed.
+    """
+
+    @override
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+@contextmanager
+def _signals(server: uvicorn.Server, node: Node) -> Iterator[None]:
+    """The first signal drains, a second one ends at once."""
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+        node.drain()
+
+    loop = asyncio.get_running_loop()
+    both = (signal.SIGTERM, signal.SIGINT)
+    for number in both:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in both:
+            loop.remove_signal_handler(number)

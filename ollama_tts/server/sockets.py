@@ -1,0 +1,60 @@
+"""Listening sockets of an address."""
+
+import errno
+import os
+import socket
+from contextlib import ExitStack
+
+from ollama_tts.config import Address
+from ollama_tts.errors import Failed
+
+BACKLOG = 2048
+
+
+def bind(address: Address) -> list[socket.socket]:
+    """A bound socket for every meaning of the host: `localhost` has an IPv4 and an IPv6 one.
+
+    `::` takes IPv4 too. Port 0 picks a free one, the same for all.
+
+    Raises:
+        Failed: The address is in use, foreign or unknown; the text names it (Go's words).
+    """
+    with ExitStack() as opened:
+        bound: list[socket.socket] = []
+        for family, host in _meanings(address):
+            port = bound[0].getsockname()[1] if bound else address.port
+            listening = opened.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            try:
+                _bind(listening, host, port)
+            except OSError as error:
+                if bound and error.errno == errno.EADDRNOTAVAIL:
+                    continue  # a machine without IPv6 has a localhost all the same
+                raise _failed(address, error) from error
+            bound.append(listening)
+        opened.pop_all()
+        return bound
+
+
+def _meanings(address: Address) -> list[tuple[socket.AddressFamily, str]]:
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise _failed(address, error) from error
+    return list(dict.fromkeys((family, str(place[0])) for family, _, _, _, place in found))
+
+
+def _bind(listening: socket.socket, host: str, port: int) -> None:
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if listening.family == socket.AF_INET6:
+        listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
+    listening.bind((host, port))
+    listening.listen(BACKLOG)
+    listening.settimeout(0.0)
+
+
+def _failed(address: Address, error: OSError) -> Failed:
+    shown = address.url.partition("://")[2]
+    if error.errno is not None and error.errno > 0:
+        reason = os.strerror(error.errno).lower()
+        return Failed(f"listen tcp {shown}: bind: {reason} (OLLAMA_HOST)")
+    return Failed(f"listen tcp {shown}: {error.args[-1]} (OLLAMA_HOST)")

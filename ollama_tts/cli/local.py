@@ -5,7 +5,6 @@ from contextlib import aclosing
 
 from ollama_tts.cli.speaker import Job
 from ollama_tts.client import SpeechChunk, SpeechEnd
-from ollama_tts.names import ModelName
 from ollama_tts.node import Node
 from ollama_tts.service.events import (
     AudioChunk,
@@ -29,7 +28,7 @@ class Local:
 
     async def model_format(self, model: str) -> str:
         """See `Speaker.model_format`."""
-        return self._node.store.get(ModelName.parse(model)).config.model_format
+        return self._node.models.resolve(model).config.model_format
 
     async def speak(self, job: Job) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
         """See `Speaker.speak`."""

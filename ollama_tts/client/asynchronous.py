@@ -2,7 +2,7 @@
 
 import asyncio
 import builtins
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ class AsyncClient:
     OLLAMA_TTS_API_KEY. `timeout_s` bounds the silence between two pieces of an answer, None does
     not. All methods raise the classes of `ollama_tts.errors`; a full queue and a failed
     connection are tried again as `backoff` says, as long as nothing has been handed out.
+    `sleep` waits between tries.
     """
 
     def __init__(
@@ -44,9 +45,11 @@ class AsyncClient:
         timeout_s: float | None = 600.0,
         connections: int = 64,
         backoff: Backoff | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._target = Target.choose(host, api_key)
         self._backoff = backoff or Backoff()
+        self._sleep = sleep
         self._http = httpx.AsyncClient(
             base_url=self._target.address.client_url,
             headers=self._target.headers,
@@ -314,7 +317,7 @@ class AsyncClient:
             if delay_s is None:
                 raise response
             attempt += 1
-            await asyncio.sleep(delay_s)
+            await self._sleep(delay_s)
         async with aclosing(response):
             yield response
 

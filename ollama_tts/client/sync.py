@@ -35,6 +35,7 @@ class Client:
     OLLAMA_TTS_API_KEY. `timeout_s` bounds the silence between two pieces of an answer, None does
     not. All methods raise the classes of `ollama_tts.errors`; a full queue and a failed
     connection are tried again as `backoff` says, as long as nothing has been handed out.
+    `sleep` waits between tries.
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class Client:
         timeout_s: float | None = 600.0,
         connections: int = 64,
         backoff: Backoff | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._target = Target.choose(host, api_key)
         self._backoff = backoff or Backoff()
+        self._sleep = sleep
         self._http = httpx.Client(
             base_url=self._target.address.client_url,
             headers=self._target.headers,
@@ -308,7 +311,7 @@ class Client:
             if delay_s is None:
                 raise response
             attempt += 1
-            time.sleep(delay_s)
+            self._sleep(delay_s)
         with closing(response):
             yield response
 

@@ -55,6 +55,14 @@ VARIABLES: tuple[Variable, ...] = (
         "OLLAMA_TTS_ALLOWED_HOSTS", "",
         "More allowed Host names, comma separated; `*` allows all.",
     ),
+    Variable(
+        "OLLAMA_TTS_CACHE_BYTES", "134217728",
+        "Bytes of sound kept in memory; 0: no audio cache.",
+    ),
+    Variable("OLLAMA_TTS_CACHE_DIR", "", "Folder of the audio cache on disk; unset: memory only."),
+    Variable(
+        "OLLAMA_TTS_CACHE_DISK_BYTES", "2147483648", "Bytes of sound kept in that folder."
+    ),
     Variable("OLLAMA_TTS_LOG", "text", "Log lines as `text` or `json`."),
 )  # fmt: skip
 
@@ -108,6 +116,9 @@ class Settings:
     api_keys: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     log_format: str = "text"
+    cache_bytes: int = 128 * 1024**2
+    cache_dir: Path | None = None
+    cache_disk_bytes: int = 2 * 1024**3
     max_json_bytes: int = 4 * 1024 * 1024
     max_text_chars: int = 1_000_000
     max_blob_bytes: int = 64 * 1024**3
@@ -136,6 +147,9 @@ class Settings:
             default_model=_clean(env, "OLLAMA_TTS_DEFAULT_MODEL"),
             api_keys=_list(env, "OLLAMA_TTS_API_KEY"),
             allowed_hosts=_list(env, "OLLAMA_TTS_ALLOWED_HOSTS"),
+            cache_bytes=_count(env, "OLLAMA_TTS_CACHE_BYTES", 128 * 1024**2),
+            cache_dir=_folder(env, "OLLAMA_TTS_CACHE_DIR"),
+            cache_disk_bytes=_count(env, "OLLAMA_TTS_CACHE_DISK_BYTES", 2 * 1024**3),
             log_format="json" if _clean(env, "OLLAMA_TTS_LOG") == "json" else "text",
         )
 
@@ -196,6 +210,11 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
 
 def _models_dir(env: Mapping[str, str]) -> Path:
     return Path(_clean(env, "OLLAMA_MODELS") or "~/.ollama-tts/models").expanduser()
+
+
+def _folder(env: Mapping[str, str], name: str) -> Path | None:
+    text = _clean(env, name)
+    return Path(text).expanduser() if text else None
 
 
 def _seconds(env: Mapping[str, str], name: str, default: float) -> float:

@@ -4,12 +4,17 @@ HTTP, the command line and tests are doors to the same node. Usage: `async with 
 """
 
 import asyncio
+from datetime import UTC, datetime
 from types import TracebackType
 
 from ollama_tts.backends.catalog import Catalog
+from ollama_tts.cache import SoundCache
+from ollama_tts.cache.disk import DiskCache
+from ollama_tts.cache.memory import MemoryCache
 from ollama_tts.config import Settings
 from ollama_tts.metrics import Metrics
 from ollama_tts.scheduler import Scheduler
+from ollama_tts.service.cached import SoundMemory
 from ollama_tts.service.create import CreateService
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.speech import SpeechService
@@ -32,16 +37,19 @@ class Node:
         self.scheduler = Scheduler(settings, self.catalog, self.metrics)
         self.models = ModelService(self.store, self.scheduler, self.catalog)
         self.creates = CreateService(self.store, self.models)
+        self.sounds = SoundMemory(_cache(settings), self.metrics)
         self.speech = SpeechService(
             settings,
             self.models.resolve,
             self.scheduler,
             self.metrics,
+            memory=self.sounds,
             others=self.catalog.languages(),
         )
         self.ready = False
         self.metrics.watch("queue_depth", lambda: self.scheduler.queue_depth)
         self.metrics.watch("utterances_active", lambda: self.scheduler.active)
+        self.metrics.watch("cache_bytes", lambda: _size_bytes(self.sounds))
         self.metrics.watch("models_loaded", lambda: len(self.scheduler.loaded()))
 
     async def __aenter__(self) -> "Node":
@@ -57,7 +65,27 @@ class Node:
     ) -> None:
         self.drain()
         await self.scheduler.shutdown()
+        if self.sounds.cache is not None:
+            await self.sounds.cache.aclose()
 
     def drain(self) -> None:
         """Say that no more work is taken; what runs may end."""
         self.ready = False
+
+
+def _cache(settings: Settings) -> SoundCache | None:
+    if settings.cache_bytes == 0 and settings.cache_dir is None:
+        return None
+    disk = None
+    if settings.cache_dir is not None:
+        disk = DiskCache(settings.cache_dir, settings.cache_disk_bytes, _now_s)
+    return SoundCache(MemoryCache(settings.cache_bytes), disk)
+
+
+def _now_s() -> float:
+    """Seconds since 1970: the order of last use must outlive a restart."""
+    return datetime.now(UTC).timestamp()
+
+
+def _size_bytes(sounds: SoundMemory) -> int:
+    return sounds.cache.size_bytes if sounds.cache is not None else 0

@@ -1,6 +1,6 @@
 """What a backend is: it weighs and loads models; a `Runner` is a loaded model that speaks."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Protocol, runtime_checkable
@@ -73,7 +73,7 @@ class Runner(Protocol):
             InvalidRequest: With what is wrong and what is allowed.
         """
 
-    def speak(self, utterance: Utterance) -> AsyncIterator[Piece]:
+    def speak(self, utterance: Utterance) -> AsyncGenerator[Piece, None]:
         """The sound of one utterance, piece by piece, in order; the last has `finish`.
 
         An async generator: closing it (`aclose`, cancellation) frees the work within a step.

@@ -4,15 +4,25 @@ Order is kept, memory is bounded by `DEPTH` utterances, and leaving (`aclose`) s
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from ollama_tts.backends.base import Runner
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.text.account import PreparedUtterance
 
 DEPTH = 3
+
+
+class Speaker(Protocol):
+    """Who speaks: a runner, or one with a cache before it."""
+
+    def check(self, utterance: Utterance) -> None:
+        """Refuse what could not be spoken."""
+
+    def speak(self, utterance: Utterance) -> AsyncGenerator[Piece, None]:
+        """The pieces of one utterance."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,9 +50,9 @@ class LookAhead:
     """Speaks utterances up to `DEPTH` ahead of the listener, and hands them out in order."""
 
     def __init__(
-        self, runner: Runner, source: AsyncIterator[tuple[PreparedUtterance, Utterance]]
+        self, speaker: Speaker, source: AsyncIterator[tuple[PreparedUtterance, Utterance]]
     ) -> None:
-        self._runner = runner
+        self._speaker = speaker
         self._source = source
         self._room = asyncio.Semaphore(DEPTH)
         self._lines: asyncio.Queue[Line | None] = asyncio.Queue()
@@ -75,7 +85,7 @@ class LookAhead:
     async def _feed(self) -> None:
         async for prepared, utterance in self._source:
             await self._room.acquire()
-            self._runner.check(utterance)
+            self._speaker.check(utterance)
             line = Line(prepared, utterance)
             line.task = asyncio.create_task(self._pump(line))
             self._live.add(line.task)
@@ -83,7 +93,7 @@ class LookAhead:
             self._lines.put_nowait(line)
 
     async def _pump(self, line: Line) -> None:
-        async with aclosing(self._runner.speak(line.utterance)) as pieces:  # type: ignore[type-var]
+        async with aclosing(self._speaker.speak(line.utterance)) as pieces:
             async for piece in pieces:
                 line.mailbox.put_nowait(piece)
 

@@ -11,6 +11,7 @@ from ollama_tts.errors import UnspeakableText
 from ollama_tts.options import Resolved
 from ollama_tts.scheduler import Lease
 from ollama_tts.service.ahead import Line
+from ollama_tts.service.cached import SoundMemory, Voice
 from ollama_tts.service.deadline import Deadline
 from ollama_tts.service.events import AudioChunk, SpeechRequest, SpeechStarted
 from ollama_tts.service.script import Script
@@ -34,39 +35,49 @@ class _Current:
     announced: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, the model it names, and its options over that model's."""
+
+    request: SpeechRequest
+    model: LocalModel
+    options: Resolved
+    deadline: Deadline
+
+
 class Answer:
     """What has been asked, on which model, and how far the sound has come."""
 
-    def __init__(
-        self,
-        request: SpeechRequest,
-        model: LocalModel,
-        options: Resolved,
-        *,
-        lease: Lease,
-        deadline: Deadline,
-        others: str,
-    ) -> None:
-        self.request = request
-        self.model = model
+    def __init__(self, asked: Asked, lease: Lease, memory: SoundMemory, *, others: str) -> None:
+        self.request = request = asked.request
+        self.model = model = asked.model
+        self.deadline = asked.deadline
         self.lease = lease
-        self.options = options.speech
+        self.options = options = asked.options.speech
+        self._others = others
         self.track = Track(
-            self.runner.traits, options.speech, stretch=request.stretch, whole=request.whole
+            self.runner.traits, options, stretch=request.stretch, whole=request.whole
         )
-        self.voice = options.speech.voice or ""
+        self.voice = options.voice or ""
         self.started = False
         self.cut_short = False
         self.steps = 0
         self.spoken = 0
         self.text_tokens = 0
         self._offset = 0
-        self.deadline = deadline
         self._others = others
-        self._seed = options.speech.seed
+        self._seed = options.seed
         if self._seed is None:
             self._seed = secrets.randbits(62)
         self._current = _Current()
+        self.speaker = Voice(self.runner, model, memory, wanted=self._cacheable())
+
+    def _cacheable(self) -> bool:
+        if self.options.tone_rate > 0:
+            return False  # a paced voice exists to take its time
+        if self.options.cache is not None:
+            return self.options.cache
+        return self.options.seed is not None or self.runner.traits.deterministic
 
     @property
     def runner(self) -> Runner:

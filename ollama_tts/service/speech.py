@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 
 from ollama_tts.config import Settings
 from ollama_tts.errors import (
@@ -20,10 +20,11 @@ from ollama_tts.errors import (
     UnspeakableText,
 )
 from ollama_tts.metrics import Metrics, Outcome
-from ollama_tts.options import Resolved, resolve
-from ollama_tts.scheduler import Scheduler
+from ollama_tts.options import resolve
+from ollama_tts.scheduler import Lease, Scheduler
 from ollama_tts.service.ahead import LookAhead
-from ollama_tts.service.answer import Answer
+from ollama_tts.service.answer import Answer, Asked
+from ollama_tts.service.cached import SoundMemory
 from ollama_tts.service.deadline import Deadline
 from ollama_tts.service.events import SpeechDone, SpeechEvent, SpeechRequest
 from ollama_tts.service.template import Template
@@ -47,6 +48,7 @@ class SpeechService:
         scheduler: Scheduler,
         metrics: Metrics,
         *,
+        memory: SoundMemory,
         others: str = "",
     ) -> None:
         self._settings = settings
@@ -54,6 +56,7 @@ class SpeechService:
         self._scheduler = scheduler
         self._metrics = metrics
         self._others = others
+        self._memory = memory
 
     async def speak(self, request: SpeechRequest) -> AsyncGenerator[SpeechEvent, None]:
         """The answer's events: SpeechStarted, AudioChunk …, SpeechDone.
@@ -88,34 +91,32 @@ class SpeechService:
 
     async def _answer(self, request: SpeechRequest) -> AsyncGenerator[SpeechEvent, None]:
         listening = Listening(time.monotonic)
-        model = self._find(request.model)
-        options = self._options(model, request)
-        around = _around(model, request)
-        deadline = Deadline.after(listening.started_s, options.speech.deadline_ms)
+        asked = self._asked(request, listening)
+        around = _around(asked.model, request)
         async with AsyncExitStack() as stack:
-            lease = await deadline.wait(
-                stack.enter_async_context(
-                    self._scheduler.lease(
-                        model, options.load, request.keep_alive_s, options.speech.priority
-                    )
-                )
-            )
-            answer = Answer(
-                request, model, options, lease=lease, deadline=deadline, others=self._others
-            )
+            lease = await asked.deadline.wait(stack.enter_async_context(self._lease(asked)))
+            answer = Answer(asked, lease, self._memory, others=self._others)
             script = answer.script(around, self._settings.max_text_chars)
-            ahead = LookAhead(lease.runner, answer.utterances(script))
+            ahead = LookAhead(answer.speaker, answer.utterances(script))
             stack.push_async_callback(ahead.aclose)
             async with aclosing(self._sound(answer, ahead, listening)) as events:
                 async for event in events:
                     yield event
             yield self._done(answer, listening)
 
-    def _options(self, model: LocalModel, request: SpeechRequest) -> Resolved:
+    def _asked(self, request: SpeechRequest, listening: Listening) -> Asked:
+        model = self._find(request.model)
         options = resolve(model.parameters, request.options)
         if options.unknown:
             log.warning("unknown options ignored: %s", ", ".join(options.unknown)[:200])
-        return options
+        deadline = Deadline.after(listening.started_s, options.speech.deadline_ms)
+        return Asked(request, model, options, deadline)
+
+    def _lease(self, asked: Asked) -> AbstractAsyncContextManager[Lease]:
+        options = asked.options
+        return self._scheduler.lease(
+            asked.model, options.load, asked.request.keep_alive_s, options.speech.priority
+        )
 
     async def _sound(
         self, answer: Answer, ahead: LookAhead, listening: Listening
@@ -166,7 +167,7 @@ class SpeechService:
             done_reason="length" if answer.cut_short else "stop",
             duration_s=audio_s,
             utterances=answer.spoken,
-            cache_hits=0,
+            cache_hits=answer.speaker.hits,
             first_audio_ms=first_s * 1000,
             voice=answer.voice,
             model_digest=answer.model.digest.hex,

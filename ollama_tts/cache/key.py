@@ -1,0 +1,14 @@
+"""The key of a spoken utterance: everything that is heard, and nothing else."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+VERSION = 1
+"""Counts up when the same settings come to sound different (front end, engine)."""
+
+
+def sound_key(heard: Mapping[str, object]) -> str:
+    """64 hex digits that stand for everything in `heard` (names to JSON values)."""
+    text = json.dumps({"version": VERSION, **heard}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

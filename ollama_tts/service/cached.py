@@ -1,0 +1,109 @@
+"""`Voice`: one loaded model with the audio cache before it.
+
+Sound that is determined (a fixed seed, or a voice that always says a text the same way) is kept
+and shared; the option `cache` overrides. What is kept is the voice's own sound, so one entry
+serves every format, sample rate, gain and pause.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import numpy as np
+
+from ollama_tts.backends.base import Runner
+from ollama_tts.cache import Flights, Sound, SoundCache, sound_key
+from ollama_tts.engine.utterance import Piece, Utterance
+from ollama_tts.metrics import Metrics
+from ollama_tts.options import audible
+from ollama_tts.store.model import LocalModel
+
+PIECE_S = 0.5
+_AFTER_THE_VOICE = frozenset({"audio_format", "sample_rate", "gain_db", "pause_ms", "seed"})
+
+
+class SoundMemory:
+    """The cache of a node: kept sounds, and sounds in flight."""
+
+    def __init__(self, cache: SoundCache | None, metrics: Metrics) -> None:
+        self.cache = cache
+        self.flights: Flights[Piece] = Flights()
+        self.metrics = metrics
+
+
+class Voice:
+    """Speaks the utterances of one answer; `hits` counts those that came from the cache."""
+
+    def __init__(
+        self, runner: Runner, model: LocalModel, memory: SoundMemory, *, wanted: bool
+    ) -> None:
+        self._runner = runner
+        self._model = model
+        self._memory = memory
+        self._wanted = wanted
+        self.hits = 0
+
+    def check(self, utterance: Utterance) -> None:
+        """Refuse what the model could not speak; see `Runner.check`."""
+        self._runner.check(utterance)
+
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[Piece, None]:
+        """The pieces of one utterance, from the cache, from another's speaking, or fresh."""
+        cache = self._memory.cache
+        if cache is None or not self._wanted:
+            self._memory.metrics.cache("off")
+            async with aclosing(self._runner.speak(utterance)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        key = self._key(utterance)
+        kept = await cache.get(key)
+        shared = key in self._memory.flights
+        self.hits += kept is not None or shared
+        self._memory.metrics.cache("hit" if kept is not None or shared else "miss")
+        source = self._replay(kept) if kept is not None else self._share(key, utterance, cache)
+        async with aclosing(source) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    def _share(
+        self, key: str, utterance: Utterance, cache: SoundCache
+    ) -> AsyncGenerator[Piece, None]:
+        return self._memory.flights.join(
+            key,
+            lambda: self._runner.speak(utterance),
+            lambda pieces: _keep(cache, key, pieces),
+        )
+
+    async def _replay(self, sound: Sound) -> AsyncGenerator[Piece, None]:
+        size = int(PIECE_S * self._runner.traits.sample_rate_hz)
+        starts = range(0, max(1, len(sound.samples)), size)
+        for start in starts:
+            last = start + size >= len(sound.samples)
+            yield Piece(
+                sound.samples[start : start + size],
+                sound.steps if last else 0,
+                "stop" if last else None,
+            )
+
+    def _key(self, utterance: Utterance) -> str:
+        fixed = self._runner.traits.deterministic
+        options = audible(utterance.options)
+        return sound_key(
+            {
+                "model": str(self._model.digest),
+                "text": utterance.text,
+                "language": utterance.language,
+                "style": utterance.style,
+                "seed": None if fixed else utterance.seed,
+                "index": 0 if fixed else utterance.index,
+                "loaded": dict(self._runner.traits.notes),
+                **{name: value for name, value in options.items() if name not in _AFTER_THE_VOICE},
+            }
+        )
+
+
+def _keep(cache: SoundCache, key: str, pieces: list[Piece]) -> None:
+    """Keep what ended by itself; an utterance that hit its limit is not worth repeating."""
+    if pieces and pieces[-1].finish == "stop":
+        samples = np.concatenate([piece.samples for piece in pieces]).astype(np.float32)
+        cache.put(key, Sound(samples, sum(piece.steps for piece in pieces)))

@@ -1,10 +1,10 @@
 """One connection: uvicorn's, with an end to headers that trickle in."""
 
 import asyncio
-from typing import override
 
 import uvicorn
 from starlette.types import ASGIApp
+from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ollama_tts.config import Settings

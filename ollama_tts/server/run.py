@@ -6,9 +6,9 @@ import signal
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import override
 
 import uvicorn
+from typing_extensions import override
 
 from ollama_tts import logs
 from ollama_tts.config import Settings

@@ -5,7 +5,6 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ollama_tts.errors import ModelNotFound
 from ollama_tts.protocol.openai import (
     AudioModel,
     AudioModelList,
@@ -27,12 +26,8 @@ async def list_models(request: Request) -> Response:
 
 async def retrieve_model(request: Request) -> Response:
     """GET /v1/models/NAME; the answer's id is the name as it was asked for."""
-    node = node_of(request)
     name = request.path_params["name"]
-    try:
-        return _reply(_model(node.models.resolve(name), name))
-    except ModelNotFound as error:
-        raise ModelNotFound(f"model '{name}' not found") from error
+    return _reply(_model(node_of(request).models.resolve(name), name))
 
 
 def _model(model: LocalModel, name: str) -> Model:

@@ -1,6 +1,5 @@
 """The model of doors whose `model` field is optional."""
 
-from ollama_tts.errors import ModelNotFound
 from ollama_tts.node import Node
 
 FALLBACK = "hibari"
@@ -25,8 +24,5 @@ def model_or_default(node: Node, name: str) -> str:
     """
     if not name:
         return default_model(node)
-    try:
-        node.models.resolve(name)
-    except ModelNotFound as error:
-        raise ModelNotFound(f"model '{name}' not found") from error
+    node.models.resolve(name)
     return name

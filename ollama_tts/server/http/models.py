@@ -114,12 +114,10 @@ async def blob(request: Request) -> Response:
     blobs = node_of(request).store.blobs
     if request.method == "HEAD":
         return empty_reply(200 if blobs.offer(digest) else 404)
-    if blobs.offer(digest):
-        return empty_reply()
     try:
-        await blobs.add_stream(digest, request.stream())
+        new = await blobs.add_stream(digest, request.stream())
     except DigestMismatch as error:
         raise InvalidRequest(str(error)) from error
     except ClientDisconnect as error:
         raise Cancelled("the caller left before the end of its blob") from error
-    return empty_reply(201)
+    return empty_reply(201 if new else 200)

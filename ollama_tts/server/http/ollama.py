@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from ollama_tts.errors import InvalidName, InvalidRequest, ModelNotFound
+from ollama_tts.errors import InvalidRequest
 from ollama_tts.metrics import Surface
 from ollama_tts.node import Node
 from ollama_tts.options import resolve
@@ -60,7 +60,7 @@ async def generate(request: Request) -> ASGIApp:
     with counted(node_of(request), "generate"):
         body = await read_struct(request, GenerateRequest)
         asked = _asked(request, body, chat=False)
-        model = _find(asked)
+        model = asked.node.models.resolve(body.model)
         if not body.prompt and asked.keep_alive_s == 0:
             return Waiting(functools.partial(_unload, asked, model))
         if body.raw and (body.template or body.system or body.context):
@@ -94,7 +94,7 @@ async def chat(request: Request) -> ASGIApp:
         if not body.model:
             raise InvalidRequest("model is required")
         asked = _asked(request, body, chat=True)
-        model = _find(asked)
+        model = asked.node.models.resolve(body.model)
         if not body.messages and asked.keep_alive_s == 0:
             return Waiting(functools.partial(_unload, asked, model))
         _check_capabilities(asked, model, "tools" if body.tools else "")
@@ -140,19 +140,6 @@ def _asked(request: Request, body: SpeakingRequest, *, chat: bool) -> _Asked:
         keep_alive_s=keep_alive_s(body.keep_alive),
         think=thinks(body.think),
     )
-
-
-def _find(asked: _Asked) -> LocalModel:
-    """The model; a refusal names it as the request did."""
-    missing = f"model '{asked.request.model}' not found"
-    try:
-        return asked.node.models.resolve(asked.request.model)
-    except InvalidName:
-        if not asked.request.model:
-            raise ModelNotFound(missing) from None
-        raise
-    except ModelNotFound as error:
-        raise ModelNotFound(missing) from error
 
 
 def _options(asked: _Asked) -> dict[str, object]:

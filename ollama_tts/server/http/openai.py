@@ -140,10 +140,10 @@ def _model(node: Node, value: object) -> str:
         return default_model(node)
     try:
         node.models.resolve(name)
-    except ModelNotFound as error:
+    except ModelNotFound:
         if name in OPENAI_MODELS:
             return default_model(node)
-        raise ModelNotFound(f"model '{name}' not found") from error
+        raise
     except InvalidName as error:
         raise InvalidField(str(error), "model") from error
     return name

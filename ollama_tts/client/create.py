@@ -73,6 +73,8 @@ def plan(model: str, source: str | Path, quantize: str | None) -> Plan:
     """
     text, folder = _read(source)
     parts = modelfile.to_create_request(modelfile.parse(text), folder)
+    if parts.from_.startswith((".", "/", "~")):
+        raise InvalidModelfile(f"FROM {parts.from_}: no such file or folder")
     files, adapters = _uploads(parts.files), _uploads(parts.adapters)
     body: dict[str, object] = {"model": model, **parts.fields()}
     for name, found in (("files", files), ("adapters", adapters)):

@@ -19,15 +19,16 @@ DEPRECATED = frozenset({
     "f16_kv", "logits_all", "low_vram", "mirostat", "mirostat_eta", "mirostat_tau",
     "penalize_newline", "use_mlock", "vocab_only",
 })  # fmt: skip
-_INTEGERS = frozenset({
+# The twenty names that Ollama's client takes today, by type; `stop` is a list of texts.
+INTEGERS = frozenset({
     "draft_num_predict", "main_gpu", "num_batch", "num_ctx", "num_gpu", "num_keep",
     "num_predict", "num_thread", "repeat_last_n", "seed", "top_k",
 })  # fmt: skip
-_FLOATS = frozenset({
+FLOATS = frozenset({
     "frequency_penalty", "min_p", "presence_penalty", "repeat_penalty", "temperature", "top_p",
     "typical_p",
 })  # fmt: skip
-_BOOLS = frozenset({"use_mmap"})
+BOOLS = frozenset({"use_mmap"})
 _INTEGER = re.compile(r"[+-]?[0-9]+(?:\.0*)?")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SEMVER = re.compile(r"v?([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
@@ -186,11 +187,11 @@ def parse_parameter(name: str, text: str) -> object:
 
 
 def _ollama_kind(name: str) -> str:
-    if name in _INTEGERS:
+    if name in INTEGERS:
         return "int"
-    if name in _FLOATS:
+    if name in FLOATS:
         return "float"
-    return "bool" if name in _BOOLS else ""
+    return "bool" if name in BOOLS else ""
 
 
 def _ollama_value(kind: str, text: str) -> object:

@@ -137,7 +137,10 @@ class PushRequest(NamedRequest, kw_only=True):
 
 
 class CreateRequest(NamedRequest, kw_only=True):
-    """POST /api/create. `files` and `adapters` map relative paths to digests of blobs."""
+    """POST /api/create. `files` and `adapters` map relative paths to digests of blobs.
+
+    `modelfile` is a Modelfile's text, as clients before 2025 send it.
+    """
 
     stream: bool = True
     from_: str = msgspec.field(default="", name="from")
@@ -157,6 +160,7 @@ class CreateRequest(NamedRequest, kw_only=True):
     requires: str = ""
     remote_host: str = ""
     info: Options = {}
+    modelfile: str = ""
 
 
 class Audio(Wire, kw_only=True):

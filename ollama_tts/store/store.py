@@ -119,6 +119,19 @@ class Store:
         """
         return self._shelf.read(self._shelf.spelled(name))
 
+    def read(self, name: ModelName) -> tuple[LocalModel, Manifest]:
+        """A model and its manifest, in any case, both of one moment.
+
+        Raises:
+            ModelNotFound: It is not in the store.
+            StoreFailed: It is there, and damaged, incomplete or unreadable.
+        """
+        shelved = self.manifest(name)
+        try:
+            return assemble(shelved, self.blobs, self._layout), shelved.manifest
+        except (InvalidRequest, NotFound) as error:
+            raise StoreFailed(f"model '{name.short}' cannot be read: {error}") from error
+
     def commit(
         self, name: ModelName, manifest: Manifest, contents: Mapping[Digest, bytes]
     ) -> LocalModel:

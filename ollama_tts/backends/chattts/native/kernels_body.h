@@ -1,0 +1,360 @@
+// The kernels, written once with the compiler's own vectors of OTT_LANES floats.
+//
+// Included by each kernels_*.cpp inside its own namespace, after it has defined OTT_LANES,
+// kMaxRows (rows multiplied together) and before it defines the integer products.
+// No header may be included here: the includer has switched the compiler's target.
+
+typedef float Vec __attribute__((vector_size(OTT_LANES * 4)));
+typedef int32_t Int __attribute__((vector_size(OTT_LANES * 4)));
+typedef uint32_t Bits __attribute__((vector_size(OTT_LANES * 4)));
+
+constexpr int kLanes = OTT_LANES;
+constexpr int kPanelVecs = kPanel / kLanes;
+constexpr int kLaneVecs = kLane / kLanes;
+
+template <class V, class T>
+inline V load(const T* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+template <class V, class T>
+inline void save(T* to, V v) {
+  __builtin_memcpy(to, &v, sizeof v);
+}
+inline Vec splat(float x) { return x - Vec{}; }
+inline Vec largest(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec absolute(Vec x) { return (Vec)((Bits)x & 0x7fffffffu); }
+inline float total(Vec v) {
+  for (int width = kLanes / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; i++) v[i] += v[i + width];
+  return v[0];
+}
+inline float top_of(Vec v) {
+  float top = v[0];
+  for (int i = 1; i < kLanes; i++) top = v[i] > top ? v[i] : top;
+  return top;
+}
+
+// Nearest integers of |x| < 2^22, ties to even.
+inline Int rounded(Vec x) {
+  const Vec magic = splat(12582912.f);
+  return (Int)(x + magic) - (Int)magic;
+}
+
+// exp, relative error about 2e-7, for x from -87 to 88; below that 1e-38.
+inline Vec exponential(Vec x) {
+  x = x < -87.f ? splat(-87.f) : x;   // NaN stays NaN
+  const Vec magic = splat(12582912.f);
+  const Vec shifted = x * 1.44269504f + magic;
+  const Vec n = shifted - magic;
+  Vec r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  Vec p = splat(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r;
+  const Int exponent = ((Int)shifted - (Int)magic + 127) << 23;
+  return (p + 1.f) * (Vec)exponent;
+}
+
+inline uint16_t to_bfloat16(float x) {
+  uint32_t u;
+  __builtin_memcpy(&u, &x, 4);
+  return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+inline float from_bfloat16(uint16_t x) {
+  const uint32_t u = (uint32_t)x << 16;
+  float f;
+  __builtin_memcpy(&f, &u, 4);
+  return f;
+}
+inline Vec even_half(Bits pair) { return (Vec)(pair << 16); }
+inline Vec odd_half(Bits pair) { return (Vec)(pair & 0xffff0000u); }
+
+void normalise(const float* x, const float* gain, int n, float epsilon, float* y) {
+  Vec squares{};
+  for (int k = 0; k < n; k += kLanes) {
+    const Vec v = load<Vec>(x + k);
+    squares += v * v;
+  }
+  const float scale = 1.f / __builtin_sqrtf(total(squares) / (float)n + epsilon);
+  for (int k = 0; k < n; k += kLanes) save(y + k, load<Vec>(x + k) * scale * load<Vec>(gain + k));
+}
+
+// The largest absolute value of a group, at least 1e-12. A value that is not finite makes it NaN,
+// and so the whole row: the caller then sees that this row failed.
+inline float reach(const float* x, int n) {
+  Vec top{}, poison{};
+  for (int k = 0; k < n; k += kLanes) {
+    const Vec v = load<Vec>(x + k);
+    top = largest(top, absolute(v));
+    poison += v - v;
+  }
+  const float most = top_of(top);
+  return (most > 1e-12f ? most : 1e-12f) + total(poison);
+}
+
+inline Vec silu(Vec x) {
+  const Vec e = exponential(-absolute(x));
+  const Vec numerator = x >= 0.f ? splat(1.f) : e;
+  return x * numerator / (1.f + e);
+}
+
+// Write a finished tile y [rows][32] of a panel.
+inline void emit(const float (*y)[kPanel], int rows, int row, int panel, const Output& out) {
+  for (int r = 0; r < rows; r++) {
+    float* to = out.data + (size_t)(row + r) * out.stride;
+    if (out.store == Store::kGate) {
+      to += panel * (kPanel / 2);
+      for (int j = 0; j < kPanel / 2; j += kLanes)
+        save(to + j, silu(load<Vec>(y[r] + j)) * load<Vec>(y[r] + kPanel / 2 + j));
+      continue;
+    }
+    const int left = out.columns - panel * kPanel;
+    to += panel * kPanel;
+    if (left < kPanel) {
+      for (int j = 0; j < left; j++) to[j] = out.store == Store::kAdd ? to[j] + y[r][j] : y[r][j];
+    } else if (out.store == Store::kAdd) {
+      for (int j = 0; j < kPanel; j += kLanes) save(to + j, load<Vec>(to + j) + load<Vec>(y[r] + j));
+    } else {
+      __builtin_memcpy(to, y[r], kPanel * sizeof(float));
+    }
+  }
+}
+
+// A product computes a tile y [R][32] of a panel; kRows is how many rows it takes at once.
+struct Float32 {
+  static constexpr int kRows = kMaxRows;
+  template <int R>
+  static void run(const Matrix& m, int panel, const Input& in, int row, float (*y)[kPanel]) {
+    Vec sum[R][kPanelVecs] = {};
+    const float* w = (const float*)(m.values + (size_t)panel * m.panel_bytes);
+    for (int k = 0; k < m.inputs; k++, w += kPanel) {
+      __builtin_prefetch(w + 512);
+      for (int r = 0; r < R; r++) {
+        const Vec x = splat(((const float*)(in.values + (size_t)(row + r) * in.stride))[k]);
+        for (int j = 0; j < kPanelVecs; j++) sum[r][j] += x * load<Vec>(w + j * kLanes);
+      }
+    }
+    for (int r = 0; r < R; r++)
+      for (int j = 0; j < kPanelVecs; j++) save(y[r] + j * kLanes, sum[r][j]);
+  }
+};
+
+struct Bfloat16 {
+  static constexpr int kRows = kMaxRows;
+  template <int R>
+  static void run(const Matrix& m, int panel, const Input& in, int row, float (*y)[kPanel]) {
+    Vec sum[R][kPanelVecs] = {};
+    const uint32_t* w = (const uint32_t*)(m.values + (size_t)panel * m.panel_bytes);
+    for (int k = 0; k < m.inputs; k += 2, w += kPanel) {
+      __builtin_prefetch(w + 512);
+      for (int j = 0; j < kPanelVecs; j++) {
+        const Bits pair = load<Bits>(w + j * kLanes);
+        const Vec even = even_half(pair), odd = odd_half(pair);
+        for (int r = 0; r < R; r++) {
+          const float* x = (const float*)(in.values + (size_t)(row + r) * in.stride) + k;
+          sum[r][j] += even * x[0];
+          sum[r][j] += odd * x[1];
+        }
+      }
+    }
+    for (int r = 0; r < R; r++)
+      for (int j = 0; j < kPanelVecs; j++) save(y[r] + j * kLanes, sum[r][j]);
+  }
+};
+
+inline void prepare_float32(const float* x, const Matrix& m, int row, const Input& in) {
+  __builtin_memcpy(in.values + (size_t)row * in.stride, x, (size_t)m.inputs * sizeof(float));
+}
+inline void prepare_bfloat16(const float* x, const Matrix& m, int row, const Input& in) {
+  float* to = (float*)(in.values + (size_t)row * in.stride);
+  for (int k = 0; k < m.inputs; k++) to[k] = from_bfloat16(to_bfloat16(x[k]));
+}
+
+// Cut the rows into tiles of 8, 4, 2 and 1, as many as the product takes at once.
+template <class Product>
+inline void tiles(const Matrix& m, int panel, const Input& in, int rows, const Output& out) {
+  alignas(64) float y[8][kPanel];
+  for (int row = 0; row < rows;) {
+    const int left = rows - row;
+    int taken = 1;
+    if (Product::kRows >= 8 && left >= 8) {
+      taken = 8;
+      Product::template run<Product::kRows >= 8 ? 8 : 1>(m, panel, in, row, y);
+    } else if (Product::kRows >= 4 && left >= 4) {
+      taken = 4;
+      Product::template run<Product::kRows >= 4 ? 4 : 1>(m, panel, in, row, y);
+    } else if (Product::kRows >= 2 && left >= 2) {
+      taken = 2;
+      Product::template run<Product::kRows >= 2 ? 2 : 1>(m, panel, in, row, y);
+    } else {
+      Product::template run<1>(m, panel, in, row, y);
+    }
+    emit(y, taken, row, panel, out);
+    row += taken;
+  }
+}
+
+// Rotary position: halves (d, d + head/2) turn together.
+inline void rotate(float* x, const float* cosine, const float* sine, int half) {
+  for (int d = 0; d < half; d++) {
+    const float a = x[d], b = x[d + half];
+    x[d] = a * cosine[d] - b * sine[d];
+    x[d + half] = b * cosine[d] + a * sine[d];
+  }
+}
+
+template <class T>
+inline T* keys_at(const HeadCache& c, int position) {
+  T* base = (T*)c.blocks[position / c.block_positions] + c.offset;
+  return base + (size_t)(position % c.block_positions / kLane) * kLane * c.head;
+}
+template <class T>
+inline T* values_at(const HeadCache& c, int position) {
+  T* base = (T*)c.blocks[position / c.block_positions] + c.offset;
+  return base + (size_t)(c.block_positions + position % c.block_positions) * c.head;
+}
+
+inline void put(float* to, float x) { *to = x; }
+inline void put(uint16_t* to, float x) { *to = to_bfloat16(x); }
+
+template <class T>
+inline void write_cache(const float* k, const float* v, int position, const HeadCache& c) {
+  T* keys = keys_at<T>(c, position) + position % kLane * 2;
+  T* values = values_at<T>(c, position);
+  for (int d = 0; d < c.head; d++) put(keys + d / 2 * 2 * kLane + d % 2, k[d]);
+  for (int d = 0; d < c.head; d++) put(values + d, v[d]);
+}
+
+void remember(float* q, float* k, const float* v, const float* cosine, const float* sine,
+              int position, const HeadCache& c) {
+  rotate(q, cosine, sine, c.head / 2);
+  rotate(k, cosine, sine, c.head / 2);
+  if (c.wide)
+    write_cache<float>(k, v, position, c);
+  else
+    write_cache<uint16_t>(k, v, position, c);
+}
+
+// Scores of 16 positions: q . k for each. Pairs of dimensions alternate between two sums.
+inline void score(const float* q, const uint16_t* keys, int head, float* to) {
+  for (int j = 0; j < kLaneVecs; j++) {
+    Vec sum[4] = {};
+    for (int d = 0; d < head; d += 4) {
+      const Bits first = load<Bits>(keys + d * kLane + j * kLanes * 2);
+      const Bits second = load<Bits>(keys + (d + 2) * kLane + j * kLanes * 2);
+      sum[0] += even_half(first) * q[d];
+      sum[1] += odd_half(first) * q[d + 1];
+      sum[2] += even_half(second) * q[d + 2];
+      sum[3] += odd_half(second) * q[d + 3];
+    }
+    save(to + j * kLanes, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+  }
+}
+inline void score(const float* q, const float* keys, int head, float* to) {
+  for (int t = 0; t < kLane; t++) to[t] = 0.f;
+  for (int d = 0; d < head; d += 2)
+    for (int t = 0; t < kLane; t++) {
+      const float* k = keys + d * kLane + t * 2;
+      to[t] += q[d] * k[0];
+      to[t] += q[d + 1] * k[1];
+    }
+}
+
+// sum += weight * value for one position; the halves of a bfloat16 pair go to separate sums.
+inline void blend(const uint16_t* value, float weight, int head, Vec* sum) {
+  for (int d = 0; d < head; d += 2 * kLanes) {
+    const Bits pair = load<Bits>(value + d);
+    sum[d / kLanes] += even_half(pair) * weight;
+    sum[d / kLanes + 1] += odd_half(pair) * weight;
+  }
+}
+inline void blend(const float* value, float weight, int head, Vec* sum) {
+  for (int d = 0; d < head; d += kLanes) sum[d / kLanes] += load<Vec>(value + d) * weight;
+}
+inline void unblend(const uint16_t*, const Vec* sum, int head, float scale, float* out) {
+  for (int d = 0; d < head; d += 2 * kLanes)
+    for (int i = 0; i < kLanes; i++) {
+      out[d + 2 * i] = sum[d / kLanes][i] * scale;
+      out[d + 2 * i + 1] = sum[d / kLanes + 1][i] * scale;
+    }
+}
+inline void unblend(const float*, const Vec* sum, int head, float scale, float* out) {
+  for (int d = 0; d < head; d += kLanes) save(out + d, sum[d / kLanes] * scale);
+}
+
+// Turn scores into unnormalised weights in place; returns their sum.
+inline float weigh(float* scores, int count, float scale) {
+  for (int t = count; t % kLane; t++) scores[t] = -1e30f;
+  const int padded = (count + kLane - 1) / kLane * kLane;
+  Vec top = splat(-1e30f);
+  for (int t = 0; t < padded; t += kLanes) {
+    const Vec s = load<Vec>(scores + t) * scale;
+    top = largest(top, s);
+    save(scores + t, s);
+  }
+  const float most = top_of(top);
+  Vec sum{};
+  for (int t = 0; t < padded; t += kLanes) {
+    const Vec e = exponential(load<Vec>(scores + t) - most);
+    save(scores + t, e);
+    sum += e;
+  }
+  return total(sum);
+}
+
+template <class T, int kHead>
+inline void attend_as(const float* q, const HeadCache& c, int count, float* scores, float* out) {
+  const int head = kHead ? kHead : c.head;
+  for (int t = 0; t < count; t += kLane) score(q, keys_at<T>(c, t), head, scores + t);
+  const float sum = weigh(scores, count, 1.f / __builtin_sqrtf((float)head));
+  Vec even[kMaxHead / kLanes] = {}, odd[kMaxHead / kLanes] = {};
+  for (int first = 0; first < count; first += c.block_positions) {
+    const T* values = values_at<T>(c, first);
+    const int n = count - first < c.block_positions ? count - first : c.block_positions;
+    int t = 0;
+    for (; t + 2 <= n; t += 2) {
+      blend(values + (size_t)t * head, scores[first + t], head, even);
+      blend(values + (size_t)(t + 1) * head, scores[first + t + 1], head, odd);
+    }
+    if (t < n) blend(values + (size_t)t * head, scores[first + t], head, even);
+  }
+  for (int d = 0; d < head / kLanes; d++) even[d] += odd[d];
+  unblend((const T*)nullptr, even, head, 1.f / sum, out);
+}
+
+void attend(const float* q, const HeadCache& c, int count, float* scores, float* out) {
+  if (c.wide)
+    attend_as<float, 0>(q, c, count, scores, out);
+  else if (c.head == 64)
+    attend_as<uint16_t, 64>(q, c, count, scores, out);
+  else
+    attend_as<uint16_t, 0>(q, c, count, scores, out);
+}
+
+bool sum_exp(const float* x, int n, float* top, float* sum) {
+  float most = x[0], poison = 0.f;
+  for (int i = 0; i < n; i++) {
+    most = x[i] > most ? x[i] : most;
+    poison += x[i] - x[i];
+  }
+  if (poison != 0.f || most != most) return false;
+  Vec sums{};
+  float rest = 0.f;
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) sums += exponential(load<Vec>(x + i) - most);
+  if (i < n) {
+    float tail[kLanes];
+    for (int j = 0; j < kLanes; j++) tail[j] = i + j < n ? x[i + j] - most : -100.f;
+    const Vec e = exponential(load<Vec>(tail));
+    for (int j = 0; i + j < n; j++) rest += e[j];
+  }
+  *top = most;
+  *sum = total(sums) + rest;
+  return true;
+}

@@ -1,0 +1,54 @@
+// Aligned memory that knows its size. Throws std::bad_alloc where there is none.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace ott {
+
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(size_t bytes) : bytes_(bytes) {
+    constexpr size_t kHuge = size_t{2} << 20;
+    const bool huge = bytes >= 2 * kHuge;
+    // Room to read (and never use) a little past the end: kernels fetch ahead.
+    if (posix_memalign(&data_, huge ? kHuge : 64, bytes + 4096)) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (huge) madvise(data_, bytes, MADV_HUGEPAGE);
+#endif
+  }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer() { free(data_); }
+
+  template <class T = unsigned char>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+  size_t bytes() const { return bytes_; }
+
+  // At least `bytes`, contents lost when it grows.
+  void reserve(size_t bytes) {
+    if (bytes > bytes_) *this = Buffer(bytes);
+  }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace ott

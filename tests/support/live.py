@@ -68,11 +68,20 @@ class LiveServer:
         """Return as soon as something is true of the node; fail if it never is."""
 
         async def work() -> None:
+            found = asyncio.get_running_loop().create_future()
+            self._look(true, found)
             async with asyncio.timeout(PATIENCE_S):
-                while not true(self.node):
-                    await asyncio.sleep(0.002)
+                await found
 
         self.run(work)
+
+    def _look(self, true: Callable[[Node], bool], found: asyncio.Future[None]) -> None:
+        if found.done():
+            return
+        if true(self.node):
+            found.set_result(None)
+        else:
+            self._loop.call_later(0.002, self._look, true, found)
 
     def metric(self, name: str, **labels: str) -> float:
         """The value of a metric now; 0 where it was never counted."""

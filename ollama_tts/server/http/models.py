@@ -1,5 +1,6 @@
 """`/api/*` that keeps models: tags, ps, show, copy, delete, pull, push, create, blobs."""
 
+import asyncio
 import functools
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -8,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from ollama_tts.errors import Cancelled, DigestMismatch, InvalidRequest
+from ollama_tts.errors import Cancelled, DigestMismatch, InvalidRequest, OllamaTTSError
 from ollama_tts.names import Digest
 from ollama_tts.protocol.codec import encode_line
 from ollama_tts.protocol.ollama import (
@@ -22,9 +23,9 @@ from ollama_tts.protocol.ollama import (
 )
 from ollama_tts.server.http.asking import node_of
 from ollama_tts.server.http.body import read_struct
-from ollama_tts.server.http.errors import error_line
+from ollama_tts.server.http.errors import error_line, status_of
 from ollama_tts.server.http.reply import NDJSON, PLAIN_JSON, empty_reply, json_reply
-from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting, all_of
+from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
 from ollama_tts.service.events import Progress
 
 
@@ -90,13 +91,29 @@ async def _lines(steps: AsyncIterator[Progress]) -> Chunks:
 
 
 async def _last(steps: AsyncIterator[Progress]) -> Response:
-    *_, last = await all_of(_closable(steps))
+    """The last step as one object; the status is the error's, also where it came late."""
+    last: Progress | None = None
+    try:
+        async with aclosing(_closable(steps)) as progress:
+            async for step in progress:
+                last = step
+                await asyncio.sleep(0)
+    except OllamaTTSError as error:
+        if last is None:
+            raise
+        return json_reply({"error": str(error)}, status_of(error), media_type=PLAIN_JSON)
+    assert last is not None
     return json_reply(_struct(last), media_type=PLAIN_JSON)
 
 
 async def _closable(steps: AsyncIterator[Progress]) -> AsyncGenerator[Progress, None]:
-    async for step in steps:
-        yield step
+    """The same steps; closing this closes what makes them."""
+    try:
+        async for step in steps:
+            yield step
+    finally:
+        if isinstance(steps, AsyncGenerator):
+            await steps.aclose()
 
 
 def _struct(step: Progress) -> ProgressResponse:

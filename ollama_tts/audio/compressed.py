@@ -11,6 +11,8 @@ How much longer than the sound the decoded sound is:
     flac    0                                         0
     mp3     1105 samples of delay + up to 2 frames    below 1 ms (gapless header)
     aac     1024 samples of delay + up to 1 frame     the same: ADTS has no header to say it in
+
+LAME itself makes MP3 quieter by 0.45 dB, against clipping in the decoder.
 """
 
 from collections.abc import Mapping

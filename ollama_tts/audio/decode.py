@@ -15,7 +15,8 @@ _BLOCK_FRAMES = 65536
 def decode(data: bytes, *, max_s: float = 60.0) -> Pcm:
     """The sound of one recording, several channels averaged into one.
 
-    It reads until the end or `max_s`, whatever length the header claims.
+    It reads until the end or `max_s`, whatever length the header claims. FLAC whose header does
+    not tell its length, as streams of it do, is more than libsndfile 1.2 can read.
 
     Raises:
         InvalidRequest: Not a recording that can be read.

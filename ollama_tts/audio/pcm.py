@@ -24,10 +24,13 @@ def to_int16(samples: NDArray[np.float32]) -> NDArray[np.int16]:
 
     NaN becomes 0. Full scale is 32767 (the convention of libsndfile's clipping writer).
     """
-    scaled = np.multiply(samples, np.float32(32767.0))
-    np.minimum(scaled, np.float32(32767.0), out=scaled)
-    np.maximum(scaled, np.float32(-32768.0), out=scaled)
+    scaled = np.minimum(samples, np.float32(1.0))
+    np.maximum(scaled, _LOWEST, out=scaled)
+    np.multiply(scaled, np.float32(32767.0), out=scaled)
     np.rint(scaled, out=scaled)
     if np.isnan(scaled.sum()):
         scaled[np.isnan(scaled)] = 0.0
     return scaled.astype(np.int16)
+
+
+_LOWEST = np.float32(-32768 / 32767)

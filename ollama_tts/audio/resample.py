@@ -9,7 +9,8 @@ class Resampler:
     """Resamples a stream by soxr's high quality filter.
 
     In whatever pieces the sound comes, the result is sample for sample the one of the whole
-    sound, round(N * out_hz / in_hz) samples long. Equal rates pass through untouched.
+    sound, N * out_hz / in_hz samples long, rounded to the nearest. Equal rates pass through
+    untouched.
     """
 
     def __init__(self, in_hz: int, out_hz: int) -> None:

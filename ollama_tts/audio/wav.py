@@ -40,13 +40,21 @@ class PcmEncoder:
 
     def __init__(self, sample_rate_hz: int) -> None:
         self.sample_rate_hz = sample_rate_hz
+        self._finished = False
 
     def feed(self, samples: NDArray[np.float32]) -> bytes:
-        """Float32 [N] as 2 N bytes; nothing is held back."""
+        """Float32 [N] as 2 N bytes; nothing is held back.
+
+        Raises:
+            ValueError: `finish` was called before.
+        """
+        if self._finished:
+            raise ValueError("this encoder has finished")
         return to_int16(samples).astype("<i2", copy=False).tobytes()
 
     def finish(self) -> bytes:
         """Nothing: raw samples have no end mark."""
+        self._finished = True
         return b""
 
 
@@ -68,7 +76,7 @@ class WavEncoder:
 
     def finish(self) -> bytes:
         """The header if there was no sample at all, else nothing."""
-        return self._take_header()
+        return self._take_header() + self._pcm.finish()
 
     def _take_header(self) -> bytes:
         header, self._header = self._header, b""
@@ -84,19 +92,17 @@ class WholeWavEncoder:
     def __init__(self, sample_rate_hz: int) -> None:
         self.sample_rate_hz = sample_rate_hz
         self._pcm = PcmEncoder(sample_rate_hz)
-        self._data = bytearray()
-        self._finished = False
+        self._data: bytearray | None = bytearray()
 
     def feed(self, samples: NDArray[np.float32]) -> bytes:
         """Keeps float32 [N] for `finish`; gives nothing yet."""
-        self._data += self._pcm.feed(samples)
+        data = self._pcm.feed(samples)
+        if self._data is not None:
+            self._data += data
         return b""
 
     def finish(self) -> bytes:
         """The whole file, once."""
-        if self._finished:
-            return b""
-        self._finished = True
-        file = wav_header(self.sample_rate_hz, len(self._data)) + self._data
-        self._data = bytearray()
-        return file
+        self._pcm.finish()
+        data, self._data = self._data, None
+        return b"" if data is None else wav_header(self.sample_rate_hz, len(data)) + data

@@ -8,6 +8,7 @@ import soundfile
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
+from ollama_tts.audio.stitch import PAUSES_MS
 from ollama_tts.backends.base import Traits, Voice
 from ollama_tts.options import SpeechOptions
 from ollama_tts.service.track import Track
@@ -95,7 +96,8 @@ def test_speed_stretches_what_the_voice_does_not() -> None:
 def test_pause_between_utterances_follows_the_option() -> None:
     _, usual = write([sine(0.3), sine(0.3)], [])
     _, none = write([sine(0.3), sine(0.3)], [], pause_ms=0)
-    assert usual.duration_s - none.duration_s == pytest.approx(0.2, abs=0.02)
+    sentence_s = PAUSES_MS["sentence"] / 1000
+    assert usual.duration_s - none.duration_s == pytest.approx(sentence_s, abs=0.02)
 
 
 def test_too_loud_saturates_and_never_wraps() -> None:

@@ -12,7 +12,7 @@ from ollama_tts.cli.interrupt import interruptible
 from ollama_tts.cli.progress import ProgressLines
 from ollama_tts.cli.run import sound_options
 from ollama_tts.cli.sink import to_file
-from ollama_tts.cli.speaker import Job, Speaker, find_speaker
+from ollama_tts.cli.speaker import Job, Speaker, find_speaker, make_sure_of
 from ollama_tts.client import SpeechChunk
 from ollama_tts.config import Settings
 from ollama_tts.errors import Failed, OllamaTTSError
@@ -81,10 +81,12 @@ async def _speak_all(
     """The failures, in the order of the lines."""
     missing = [line for line in lines if not line.path.exists()]
     with ProgressLines(sys.stderr, counted=True) as progress:
-        async with find_speaker(settings) as speaker, asyncio.TaskGroup() as group:
+        async with find_speaker(settings) as speaker:
+            await make_sure_of(speaker, job.model)
             work = _Work(speaker, job, missing, _Meter(progress, len(lines), len(missing)))
-            for _ in range(concurrency):
-                group.create_task(work.run())
+            async with asyncio.TaskGroup() as group:
+                for _ in range(concurrency):
+                    group.create_task(work.run())
     return sorted(work.failures, key=lambda failure: failure.line.number)
 
 

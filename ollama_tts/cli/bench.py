@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 
 from ollama_tts.cli import units
 from ollama_tts.cli.interrupt import interruptible
-from ollama_tts.cli.speaker import Job, Speaker, find_speaker
+from ollama_tts.cli.speaker import Job, Speaker, find_speaker, make_sure_of
 from ollama_tts.client import SpeechEnd
 from ollama_tts.config import Settings
 from ollama_tts.errors import GenerationFailed, Unsupported
@@ -119,6 +119,7 @@ async def _measure(settings: Settings, arguments: argparse.Namespace) -> Report:
     text = arguments.text or TEXT
     job = Job(arguments.model, text, {**dict(arguments.option), "cache": False})
     async with find_speaker(settings) as speaker:
+        await make_sure_of(speaker, job.model)
         rivals = [job]
         if arguments.baseline is not None:
             await _check_baseline(speaker, arguments.model, arguments.baseline)

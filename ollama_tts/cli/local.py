@@ -4,8 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from ollama_tts.cli.speaker import Job
-from ollama_tts.client import SpeechChunk, SpeechEnd
+from ollama_tts.client import OnProgress, SpeechChunk, SpeechEnd
 from ollama_tts.node import Node
+from ollama_tts.protocol.ollama import ProgressResponse, PullRequest
 from ollama_tts.service.events import (
     AudioChunk,
     AudioFormat,
@@ -29,6 +30,18 @@ class Local:
     async def model_format(self, model: str) -> str:
         """See `Speaker.model_format`."""
         return self._node.models.resolve(model).config.model_format
+
+    async def pull(self, model: str, on_progress: OnProgress) -> None:
+        """See `Speaker.pull`."""
+        async for step in self._node.models.pull(PullRequest(model=model)):
+            on_progress(
+                ProgressResponse(
+                    status=step.status,
+                    digest=step.digest,
+                    total=step.total,
+                    completed=step.completed,
+                )
+            )
 
     async def speak(self, job: Job) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
         """See `Speaker.speak`."""

@@ -11,7 +11,7 @@ from ollama_tts.cli import typed
 from ollama_tts.cli.interrupt import interruptible
 from ollama_tts.cli.player import PCM_HZ, Player, find_player
 from ollama_tts.cli.sink import Sink, to_file, to_player, to_stdout
-from ollama_tts.cli.speaker import Job, find_speaker
+from ollama_tts.cli.speaker import Job, find_speaker, make_sure_of
 from ollama_tts.client import SpeechEnd
 from ollama_tts.config import Settings
 
@@ -76,6 +76,7 @@ def figures(end: SpeechEnd) -> list[str]:
 async def _speak(job: Job, output: AbstractAsyncContextManager[Sink]) -> SpeechEnd:
     """Speak into the sink; the sink is opened when the first sound is there."""
     async with find_speaker(Settings.from_env()) as speaker:
+        await make_sure_of(speaker, job.model)
         async with aclosing(speaker.speak(job)) as events:
             first = await anext(events)
             async with output as sink:

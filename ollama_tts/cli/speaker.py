@@ -4,14 +4,16 @@ A server is asked first. Where none answers on this machine, a node without a po
 one job; a server elsewhere that does not answer is a failure.
 """
 
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ollama_tts.client import Asked, AsyncClient, Backoff, SpeechChunk, SpeechEnd
+from ollama_tts.cli.progress import ProgressLines
+from ollama_tts.client import Asked, AsyncClient, Backoff, OnProgress, SpeechChunk, SpeechEnd
 from ollama_tts.config import Settings, parse_address
-from ollama_tts.errors import Unreachable
+from ollama_tts.errors import NotFound, Unreachable
 
 Sound = AsyncGenerator[SpeechChunk | SpeechEnd]
 
@@ -38,6 +40,13 @@ class Speaker(Protocol):
 
         Raises:
             NotFound: There is none of that name.
+        """
+
+    async def pull(self, model: str, on_progress: OnProgress) -> None:
+        """Fetch a model that is not there.
+
+        Raises:
+            OllamaTTSError: It cannot be had.
         """
 
     def speak(self, job: Job) -> Sound:
@@ -83,6 +92,19 @@ async def _local(settings: Settings) -> AsyncGenerator[Speaker]:
         yield Local(node)
 
 
+async def make_sure_of(speaker: Speaker, model: str) -> None:
+    """Fetch the model if it is not there, as `ollama run` does.
+
+    Raises:
+        OllamaTTSError: It is not there and cannot be had.
+    """
+    try:
+        await speaker.model_format(model)
+    except NotFound:
+        with ProgressLines(sys.stderr) as progress:
+            await speaker.pull(model, progress)
+
+
 class Remote:
     """Speaks through a server."""
 
@@ -97,6 +119,10 @@ class Remote:
     async def model_format(self, model: str) -> str:
         """See `Speaker.model_format`."""
         return (await self._client.show(model)).details.format
+
+    async def pull(self, model: str, on_progress: OnProgress) -> None:
+        """See `Speaker.pull`."""
+        await self._client.pull(model, on_progress)
 
     async def speak(self, job: Job) -> Sound:
         """See `Speaker.speak`. Text that comes in parts is asked for stretch by stretch."""

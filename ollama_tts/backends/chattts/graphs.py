@@ -52,7 +52,7 @@ class GraphedStep:
 
     def _capture(self, rows: int, reach: int) -> tuple[torch.cuda.CUDAGraph, tuple[Tensor, ...]]:
         """Run a few times beside the main stream, as capturing wants it, then record."""
-        side = torch.cuda.Stream(device=self._device)
+        side = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(WARM_RUNS):

@@ -39,7 +39,7 @@ _OUTSIDE = re.compile(r"[^\u4e00-\u9fffA-Za-z，。、,. ]")
 # Upstream's own reading of punctuation that the model was not trained on.
 _PUNCTUATION = str.maketrans(
     dict.fromkeys("：；（）【】『』「」《》－", "，") | dict.fromkeys(":;()><-", ",")
-    | {"！": "。", "!": ".", "？": "。", "?": "."}
+    | {"！": "。", "!": "."}
 )  # fmt: skip
 _FULL_WIDTH = str.maketrans({",": "，", ".": "。"})
 

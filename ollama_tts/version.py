@@ -1,8 +1,3 @@
-"""The version, read from the installed package's metadata."""
+"""The version: here alone; the package's metadata is made from it."""
 
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    __version__ = version("ollama-tts")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0.0.0"
+__version__ = "0.1.0"

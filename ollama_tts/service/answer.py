@@ -90,19 +90,20 @@ class Answer:
         Raises:
             UnspeakableText: The text is whole, and a script in it is not the voice's.
         """
-        rules = self.runner.traits.text_rules
         self._offset = len(around[0])
         text = self.request.text
         if isinstance(text, str) and not text.isascii():
             start = _GREEK.sub("", text[:CHECKED_CHARS])
             self._refuse_unspoken(PreparedUtterance(start, start, "", (), 0, len(start)))
-        preparer = Preparer(
-            rules,
+        return Script(self._preparer, text, around, max_chars)
+
+    def _preparer(self) -> Preparer:
+        return Preparer(
+            self.runner.traits.text_rules,
             language=self.options.language,
             normalize=self.options.normalize,
             latency=self.options.latency,
         )
-        return Script(preparer, self.request.text, around, max_chars)
 
     async def utterances(
         self, script: Script

@@ -2,8 +2,15 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from ollama_tts.metrics import Surface
+
+
+class Flush(Enum):
+    """Stands between parts of a text: speak what is there, the sentence is over."""
+
+    NOW = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,7 @@ class SpeechRequest:
     """
 
     model: str
-    text: str | AsyncIterator[str]
+    text: str | AsyncIterator[str | Flush]
     options: Mapping[str, object] = field(default_factory=dict)
     system: str | None = None
     template: str | None = None

@@ -1,9 +1,11 @@
 """`Script`: what one request says, as utterances, while its text is still arriving."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 from ollama_tts.errors import TooLarge
+from ollama_tts.service.events import Flush
 from ollama_tts.text.account import PreparedUtterance
 from ollama_tts.text.preparer import Preparer
 
@@ -13,19 +15,23 @@ SLICE_CHARS = 2000
 class Script:
     """Prepares text slice by slice, so that a long text neither blocks nor delays the first sound.
 
-    `dropped_all` after the end: the text held nothing that can be spoken.
+    `make` gives a preparer for each stretch between flushes; `around` is what stands before and
+    after the text.
     """
 
     def __init__(
-        self, preparer: Preparer, text: str | AsyncIterator[str], around: tuple[str, str],
+        self,
+        make: Callable[[], Preparer],
+        text: str | AsyncIterator[str | Flush],
+        around: tuple[str, str],
         max_chars: int,
-    ) -> None:  # fmt: skip
-        self._preparer = preparer
+    ) -> None:
+        self._make = make
         self._text = text
         self._before, self._after = around
         self._max_chars = max_chars
         self._taken_chars = 0
-        self.utterances = 0
+        self._flushed_chars = 0
 
     async def utterances_in_order(self) -> AsyncIterator[PreparedUtterance]:
         """Every utterance once, in order, as soon as its end is certain.
@@ -33,30 +39,44 @@ class Script:
         Raises:
             TooLarge: The text is longer than the server takes.
         """
+        preparer = self._make()
         async for part in self._parts():
-            for prepared in self._preparer.feed(part):
-                self.utterances += 1
-                yield prepared
-        for prepared in self._preparer.finish():
-            self.utterances += 1
-            yield prepared
+            if isinstance(part, Flush):
+                ready = preparer.finish()
+            else:
+                self._taken_chars += len(part)
+                ready = preparer.feed(part)
+            for prepared in ready:
+                yield self._placed(prepared)
+            if isinstance(part, Flush):
+                preparer, self._flushed_chars = self._make(), self._taken_chars
 
-    async def _parts(self) -> AsyncIterator[str]:
+    def _placed(self, prepared: PreparedUtterance) -> PreparedUtterance:
+        """The same with its place in the whole text, where a flush came before."""
+        if not self._flushed_chars:
+            return prepared
+        return replace(
+            prepared,
+            start=prepared.start + self._flushed_chars,
+            end=prepared.end + self._flushed_chars,
+        )
+
+    async def _parts(self) -> AsyncIterator[str | Flush]:
         yield self._before
         if isinstance(self._text, str):
-            self._take(self._text)
+            self._check(len(self._text))
             for start in range(0, len(self._text), SLICE_CHARS):
                 yield self._text[start : start + SLICE_CHARS]
                 await asyncio.sleep(0)
         else:
             async for part in self._text:
-                self._take(part)
+                self._check(0 if isinstance(part, Flush) else len(part))
                 yield part
         yield self._after
+        yield Flush.NOW
 
-    def _take(self, part: str) -> None:
-        self._taken_chars += len(part)
-        if self._taken_chars > self._max_chars:
+    def _check(self, more_chars: int) -> None:
+        if self._taken_chars + more_chars > self._max_chars:
             raise TooLarge(
                 f"the text is longer than {self._max_chars} characters; send it in parts"
             )

@@ -97,8 +97,8 @@ class WholeWavEncoder:
     def feed(self, samples: NDArray[np.float32]) -> bytes:
         """Keeps float32 [N] for `finish`; gives nothing yet."""
         data = self._pcm.feed(samples)
-        if self._data is not None:
-            self._data += data
+        assert self._data is not None
+        self._data += data
         return b""
 
     def finish(self) -> bytes:

@@ -29,7 +29,15 @@ FLOATS = frozenset({
     "typical_p",
 })  # fmt: skip
 BOOLS = frozenset({"use_mmap"})
-_INTEGER = re.compile(r"[+-]?[0-9]+(?:\.0*)?")
+_FOREIGN: Mapping[str, options.Kind] = {
+    **dict.fromkeys(INTEGERS, "int"),
+    **dict.fromkeys(FLOATS, "float"),
+    **dict.fromkeys(BOOLS, "bool"),
+    "fp16": "bool",
+    "stop": "str",
+}
+_BOOLS = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}(?:\.0*)?")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SEMVER = re.compile(r"v?([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
 
@@ -169,42 +177,38 @@ def parse_parameter(name: str, text: str) -> object:
     Raises:
         InvalidModelfile: Ollama's text, then what is allowed.
     """
-    kind = _ollama_kind(name)
-    option = options.find(name)
-    ours = option is not None or name == "fp16"
-    if not kind and (name != name.lower() or not ours) and name != "stop":
+    option = _row(name)
+    if option is None:
         raise InvalidModelfile(*_unknown(name))
-    kind = kind or (option.kind if option is not None else "")
+    value = _typed(option.kind, text)
+    if value is None:
+        raise InvalidModelfile(
+            f"invalid {option.kind} value [{text[:40]}]",
+            detail=f"option {name!r} must be {option.allowed}",
+        )
     try:
-        if kind in {"int", "float"} and not (_INTEGER if kind == "int" else _FLOAT).fullmatch(text):
-            raise InvalidModelfile(f"invalid {kind} value [{text}]", detail=_allowed(option, kind))
-        return options.parse_text(name, text) if ours else _ollama_value(kind, text)
+        return option.parse(value)
     except InvalidOption as error:
-        prefix = f"invalid {kind} value [{text}]"
-        if kind == "bool":
-            raise InvalidModelfile(prefix, detail=str(error)) from error
         raise InvalidModelfile(str(error)) from error
 
 
-def _ollama_kind(name: str) -> str:
-    if name in INTEGERS:
-        return "int"
-    if name in FLOATS:
-        return "float"
-    return "bool" if name in BOOLS else ""
+def _row(name: str) -> options.Option | None:
+    """The row of the table, or one for a name that means something to Ollama's client only."""
+    option = options.find(name) if name == name.lower() else None
+    kind = _FOREIGN.get(name)
+    if option is None and kind is not None:
+        return options.Option(name, kind, "request", None, "")
+    return option
 
 
-def _ollama_value(kind: str, text: str) -> object:
-    if kind == "int":
-        return int(text.partition(".")[0])
-    if kind == "float":
-        return float(text)
+def _typed(kind: options.Kind, text: str) -> object:
+    """The text as a value of its kind; None where it is none."""
     if kind == "bool":
-        return options.Option("", "bool", "load", None, "").parse(
-            {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}.get(
-                text.lower(), text
-            )
-        )
+        return _BOOLS.get(text.lower())
+    if kind == "int":
+        return int(text.partition(".")[0]) if _INTEGER.fullmatch(text) else None
+    if kind == "float":
+        return float(text) if _FLOAT.fullmatch(text) else None
     return text
 
 
@@ -213,12 +217,6 @@ def _unknown(name: str) -> tuple[str, None, str]:
     if not name:
         hint = "one blank stands between PARAMETER and the name"
     return message, None, hint if separator or not name else ""
-
-
-def _allowed(option: options.Option | None, kind: str) -> str:
-    if option is not None:
-        return f"option {option.name!r} must be {option.allowed}"
-    return f"must be {'an integer' if kind == 'int' else 'a number'}"
 
 
 _ACTIONS: Mapping[str, Callable[[CreateParts, Command, Path | None], None]] = {

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from ollama_tts.modelfile.grammar import INSTRUCTIONS, ROLES, Command
 
 _NEWLINE = re.compile(r"[\r\n]")
+_CLOSING = re.compile(r'""("[ \t]*[\r\n])')
 _PLAIN = frozenset(INSTRUCTIONS) - {"from", "parameter", "message"}
 
 
@@ -37,10 +38,5 @@ def quote(text: str) -> str:
     early = any(line.rstrip(" \t").endswith('"') for line in inner)
     if not early and not text.startswith('""') and text != '"':
         return f'"{text}"'
-    return f'"""{_bent(text, inner)}"""'
-
-
-def _bent(text: str, inner: list[str]) -> str:
-    if not any(f'"""{line}'.rstrip(" \t").endswith('"""') and line.strip(" \t") for line in inner):
-        return text
-    return re.sub(r'""("[ \t]*[\r\n])', r'"" \1', text)
+    bent = _CLOSING.sub(r'"" \1', text)
+    return f'"""{bent}"""'

@@ -46,6 +46,7 @@ class Connection(HttpToolsProtocol):
 
     _waiting: asyncio.TimerHandle | None = None
     _head_bytes = 0
+    _idle = False
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -54,13 +55,18 @@ class Connection(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._waiting is None and self._between_requests():
+        if self._idle:
             self._start_clock()
         if self._waiting is not None:
             self._head_bytes += len(data)
         super().data_received(data)
         if self._waiting is not None and self._head_bytes > MAX_HEADER_BYTES:
             self._refuse()
+
+    @override
+    def on_response_complete(self) -> None:
+        self._idle = not self.pipeline
+        super().on_response_complete()
 
     @override
     def on_headers_complete(self) -> None:
@@ -72,11 +78,9 @@ class Connection(HttpToolsProtocol):
         self._stop_clock()
         super().connection_lost(exc)
 
-    def _between_requests(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
-
     def _start_clock(self) -> None:
         assert isinstance(self.config, ServerConfig)
+        self._idle = False
         self._head_bytes = 0
         self._waiting = self.loop.call_later(self.config.header_timeout_s, self._refuse)
 

@@ -45,15 +45,15 @@ class Shape:
         return self._object("", done_reason)
 
     def last(self, text: str, audio: Audio, done: SpeechDone) -> Answer:
-        """The end of an answer, with its figures."""
+        """The end of an answer, with its figures: all of them, as zero would not be written."""
         return msgspec.structs.replace(
             self._object(text, done.done_reason, audio),
-            total_duration=done.total_ns,
-            load_duration=done.load_ns,
+            total_duration=max(1, done.total_ns),
+            load_duration=max(1, done.load_ns),
             prompt_eval_count=done.prompt_eval_count,
-            prompt_eval_duration=done.prompt_eval_ns,
+            prompt_eval_duration=max(1, done.prompt_eval_ns),
             eval_count=done.eval_count,
-            eval_duration=done.eval_ns,
+            eval_duration=max(1, done.eval_ns),
         )
 
     def _object(self, text: str, done_reason: str = "", audio: Audio | None = None) -> Answer:

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from ollama_tts.text.account import Account, Dropped, Pause, PreparedUtterance
+from ollama_tts.text.acronyms import spell_acronyms
 from ollama_tts.text.alphabet import confine, is_speakable
 from ollama_tts.text.fit import measure, pieces
 from ollama_tts.text.fold import fold
@@ -111,8 +112,10 @@ class Preparer:
         if self.rules.alphabet == "any":
             return text.strip()
         text = strip_markdown(fold(text, account), account)
-        if self._normalize:
-            text = normalize_words(text, language, self.rules)
+        if self._normalize and not self.rules.reads_numbers:
+            text = normalize_words(text, language, account)
+        if self.rules.alphabet == "chattts":
+            text = spell_acronyms(text)
         return confine(text, self.rules, account)
 
     def _marked(self, text: MappedText, account: Account) -> MappedText:

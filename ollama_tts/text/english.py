@@ -1,0 +1,38 @@
+"""Written English to words: all rules in their order."""
+
+from ollama_tts.text.account import Account
+from ollama_tts.text.addresses import Words, address_rules
+from ollama_tts.text.english_amounts import AMOUNT_RULES
+from ollama_tts.text.english_dates import CODE_RULES, DATE_RULES, YEAR_RULES
+from ollama_tts.text.english_numbers import spoken
+from ollama_tts.text.english_words import NAME_RULES, ROMAN_RULES, SIGN_RULES, WORD_RULES
+from ollama_tts.text.mapped import MappedText
+from ollama_tts.text.rule import Rule, apply_rules
+
+ADDRESS_RULES = address_rules(
+    Words(
+        dot="dot",
+        at="at",
+        slash="slash",
+        dash="dash",
+        underscore="underscore",
+        plus="plus",
+        number=spoken,
+    )
+)
+_RULES: tuple[Rule, ...] = (
+    *ADDRESS_RULES,
+    *DATE_RULES,
+    *CODE_RULES,
+    *WORD_RULES,
+    *AMOUNT_RULES,
+    *YEAR_RULES,
+    *ROMAN_RULES,
+    *NAME_RULES,
+    *SIGN_RULES,
+)
+
+
+def english(text: MappedText, account: Account) -> MappedText:
+    """`text` with numbers, dates, signs and abbreviations in English words."""
+    return apply_rules(text, _RULES, account)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ollama_tts.cli.interrupt import interruptible
 from ollama_tts.cli.progress import ProgressLines
-from ollama_tts.cli.run import sound_options
+from ollama_tts.cli.run import compressed, sound_options
 from ollama_tts.cli.sink import to_file
 from ollama_tts.cli.speaker import Job, Speaker, find_speaker, make_sure_of
 from ollama_tts.client import SpeechChunk
@@ -54,7 +54,12 @@ def batch(arguments: argparse.Namespace) -> None:
     lines = _lines(_read(arguments.file), folder, suffix)
     model = arguments.model or settings.default_model or "hibari"
     failures = interruptible(
-        _speak_all(settings, Job(model, "", options), lines, arguments.concurrency)
+        _speak_all(
+            settings,
+            Job(model, "", options, whole=compressed(options)),
+            lines,
+            arguments.concurrency,
+        )
     )
     _report(folder, failures, len(lines))
 

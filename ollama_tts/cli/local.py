@@ -45,7 +45,7 @@ class Local:
 
     async def speak(self, job: Job) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
         """See `Speaker.speak`."""
-        request = SpeechRequest(job.model, job.text, job.options)
+        request = SpeechRequest(job.model, job.text, job.options, whole=job.whole)
         audio = AudioFormat("", "", 0)
         async with aclosing(self._node.speech.speak(request)) as events:
             async for event in events:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from ollama_tts.cli.sink import Sink, to_file, to_player, to_stdout
 from ollama_tts.cli.speaker import Job, find_speaker, make_sure_of
 from ollama_tts.client import SpeechEnd
 from ollama_tts.config import Settings
+from ollama_tts.options import resolve
 
 _FORMATS = {".wav": "wav", ".pcm": "pcm", ".raw": "pcm", ".mp3": "mp3", ".flac": "flac",
             ".opus": "opus", ".ogg": "opus", ".aac": "aac"}  # fmt: skip
@@ -25,10 +26,14 @@ _NOWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """Where the sound goes, and what that makes of the options."""
+    """Where the sound goes, and what that makes of the options.
+
+    `whole`: nobody hears it before its end.
+    """
 
     sink: AbstractAsyncContextManager[Sink]
     options: dict[str, object]
+    whole: bool = False
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"usage: {_NOWHERE}", file=sys.stderr)
         return 2
     text = _text(arguments.text)
-    job = Job(arguments.model, text, sound_options(arguments) | output.options, arguments.keepalive)
+    options = sound_options(arguments) | output.options
+    job = Job(arguments.model, text, options, arguments.keepalive, output.whole)
     end = interruptible(_speak(job, output.sink))
     if arguments.verbose:
         print("\n".join(figures(end)), file=sys.stderr)
@@ -53,6 +59,14 @@ def sound_options(arguments: argparse.Namespace) -> dict[str, object]:
     if arguments.format is not None:
         options["audio_format"] = arguments.format
     return options
+
+
+def compressed(options: Mapping[str, object]) -> bool:
+    """Whether the sound's format is better written in one piece.
+
+    Headers of compressed files hold figures that only the end knows; WAV's are filled in later.
+    """
+    return resolve(options).speech.audio_format not in {"wav", "pcm"}
 
 
 def figures(end: SpeechEnd) -> list[str]:
@@ -102,7 +116,8 @@ def _output(arguments: argparse.Namespace) -> _Output | None:
         return _Output(to_player(player), _playable(player))
     if arguments.output not in {None, "-"}:
         path = Path(arguments.output)
-        return _Output(to_file(path), _format_of(path, arguments))
+        options = _format_of(path, arguments)
+        return _Output(to_file(path), options, compressed(sound_options(arguments) | options))
     if arguments.output is None and sys.stdout.isatty():
         return None
     return _Output(to_stdout(), {})

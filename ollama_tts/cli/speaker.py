@@ -20,12 +20,16 @@ Sound = AsyncGenerator[SpeechChunk | SpeechEnd]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be said. `text` is whole, or parts as they are written."""
+    """What is to be said. `text` is whole, or parts as they are written.
+
+    `whole` asks for the file in one piece, whose headers know the length of what follows.
+    """
 
     model: str
     text: str | AsyncIterator[str]
     options: Mapping[str, object] = field(default_factory=dict)
     keep_alive: str | None = None
+    whole: bool = False
 
 
 class Speaker(Protocol):
@@ -127,16 +131,17 @@ class Remote:
     async def speak(self, job: Job) -> Sound:
         """See `Speaker.speak`. Text that comes in parts is asked for stretch by stretch."""
         if isinstance(job.text, str):
-            sound: Sound = self._ask(job, job.text, job.options)
+            sound: Sound = self._ask(job, job.text, job.options, whole=job.whole)
         else:
             from ollama_tts.cli.stretches import joined
 
-            sound = joined(
-                job.text, job.options, lambda text, options: self._ask(job, text, options)
-            )
+            sound = joined(job, job.text, lambda text, options: self._ask(job, text, options))
         async with aclosing(sound) as events:
             async for event in events:
                 yield event
 
-    def _ask(self, job: Job, text: str, options: Mapping[str, object]) -> Sound:
-        return self._client.events(Asked(text, job.model, options, keep_alive=job.keep_alive))
+    def _ask(
+        self, job: Job, text: str, options: Mapping[str, object], *, whole: bool = False
+    ) -> Sound:
+        asked = Asked(text, job.model, options, keep_alive=job.keep_alive, whole=whole)
+        return self._client.events(asked)

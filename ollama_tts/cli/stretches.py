@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ollama_tts.audio.encode import make_encoder, supported_rate_hz
 from ollama_tts.audio.resample import Resampler
 from ollama_tts.audio.stitch import Stitcher, pause_ms
+from ollama_tts.cli.speaker import Job
 from ollama_tts.client import SpeechChunk, SpeechEnd
 from ollama_tts.errors import UnspeakableText
 from ollama_tts.options import resolve
@@ -30,15 +31,17 @@ _RULES = TextRules(languages=("en", "zh", "ja"), alphabet="any", reads_numbers=T
 
 
 async def joined(
-    parts: AsyncIterator[str], options: Mapping[str, object], ask: Ask
+    job: Job, parts: AsyncIterator[str], ask: Ask
 ) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
-    """One file of all that `parts` say; `ask` speaks one stretch with the options it is given.
+    """The job's one file of all that `parts` say.
+
+    `ask` speaks one stretch with the options that it is given.
 
     Raises:
         UnspeakableText: The parts held nothing that can be spoken.
         OllamaTTSError: As `ask`.
     """
-    file = _File(options)
+    file = _File(job)
     gathering = _Gathering(parts, file.language)
     reader = asyncio.create_task(gathering.read())
     try:
@@ -112,12 +115,13 @@ class _Gathering:
 class _File:
     """The sound of all stretches, as one file in the making."""
 
-    def __init__(self, options: Mapping[str, object]) -> None:
-        speech = resolve(options).speech
+    def __init__(self, job: Job) -> None:
+        speech = resolve(job.options).speech
         self.language = speech.language
-        self.asked = {**options, "audio_format": "pcm"}
+        self.asked = {**job.options, "audio_format": "pcm"}
         self.asked.pop("format", None)
         self._format = speech.audio_format
+        self._whole = job.whole
         self._pause_ms = speech.pause_ms
         self._voice: _Voice | None = None
         self._fresh = True
@@ -131,7 +135,7 @@ class _File:
             self._ends.append(event)
             return
         if self._voice is None:
-            self._voice = _Voice(event.sample_rate_hz, self._format)
+            self._voice = _Voice(event.sample_rate_hz, self._format, whole=self._whole)
         if self._fresh:
             self._voice.stitcher.begin(self._owed_ms)
             self._fresh = False
@@ -191,11 +195,11 @@ class _File:
 class _Voice:
     """What turns the samples of one voice into the bytes of the file."""
 
-    def __init__(self, sample_rate_hz: int, audio_format: str) -> None:
+    def __init__(self, sample_rate_hz: int, audio_format: str, *, whole: bool) -> None:
         rate_hz = supported_rate_hz(audio_format, sample_rate_hz)
         self.stitched_hz = sample_rate_hz
         self.stitcher = Stitcher(sample_rate_hz)
-        self.encoder = make_encoder(audio_format, rate_hz)
+        self.encoder = make_encoder(audio_format, rate_hz, whole=whole)
         self._resampler = Resampler(sample_rate_hz, rate_hz)
 
     def encode(self, samples: NDArray[np.float32]) -> bytes:

@@ -95,8 +95,8 @@ class AsyncClient:
         Raises:
             OllamaTTSError: The server refuses or fails; see `ollama_tts.errors`.
         """
-        asked = Asked(text, self._model(model), options, system, keep_alive)
-        return speech.whole(await self._read(asked.call(stream=False)))
+        asked = Asked(text, self._model(model), options, system, keep_alive, whole=True)
+        return speech.whole(await self._read(asked.call()))
 
     async def stream(
         self,
@@ -142,7 +142,7 @@ class AsyncClient:
         Raises:
             OllamaTTSError: As `stream`.
         """
-        async with aclosing(self._lines(asked.call(stream=True))) as lines:
+        async with aclosing(self._lines(asked.call())) as lines:
             async for line in lines:
                 for event in speech.events(line):
                     yield event
@@ -168,7 +168,7 @@ class AsyncClient:
         slots = asyncio.Semaphore(max(1, concurrency))
 
         async def one(text: str) -> bytes | OllamaTTSError:
-            call = Asked(text, self._model(model), options).call(stream=False)
+            call = Asked(text, self._model(model), options, whole=True).call()
             async with slots:
                 try:
                     return speech.whole(await self._read(call))

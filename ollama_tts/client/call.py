@@ -143,17 +143,24 @@ class Lines:
     """Bytes as they arrive, cut at line feeds only."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that `data` completes, without their line feeds and without blank ones."""
-        *complete, self._rest = (self._rest + data).split(b"\n")
-        return [line for line in complete if line.strip()]
+        head, feed, rest = data.partition(b"\n")
+        self._rest.append(head)
+        if not feed:
+            return []
+        *complete, last = rest.split(b"\n")
+        lines = [*self.finish(), *(line for line in complete if line.strip())]
+        self._rest = [last]
+        return lines
 
     def finish(self) -> list[bytes]:
         """The last line, where it had no line feed."""
-        rest, self._rest = self._rest, b""
-        return [rest] if rest.strip() else []
+        line = b"".join(self._rest)
+        self._rest = []
+        return [line] if line.strip() else []
 
 
 def _whole_seconds(text: str) -> int:

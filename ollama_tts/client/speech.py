@@ -86,7 +86,8 @@ class _Line(Wire):
 class Asked:
     """One text to speak: the model's name and what else the request says.
 
-    `keep_alive` is seconds or a Go duration; None leaves it to the server.
+    `keep_alive` is seconds or a Go duration; None leaves it to the server. `whole` asks for the
+    answer in one piece: it comes late, and headers know the length of what follows.
     """
 
     text: str
@@ -94,10 +95,12 @@ class Asked:
     options: Mapping[str, object]
     system: str | None = None
     keep_alive: float | str | None = None
+    whole: bool = False
 
-    def call(self, *, stream: bool) -> Call:
+    def call(self) -> Call:
         """The request to /api/generate."""
-        body: dict[str, object] = {"model": self.model, "prompt": self.text, "stream": stream}
+        body: dict[str, object] = {"model": self.model, "prompt": self.text}
+        body["stream"] = not self.whole
         if self.options:
             body["options"] = dict(self.options)
         if self.system is not None:

@@ -96,8 +96,8 @@ class Client:
         Raises:
             OllamaTTSError: The server refuses or fails; see `ollama_tts.errors`.
         """
-        asked = Asked(text, self._model(model), options, system, keep_alive)
-        return speech.whole(self._read(asked.call(stream=False)))
+        asked = Asked(text, self._model(model), options, system, keep_alive, whole=True)
+        return speech.whole(self._read(asked.call()))
 
     def stream(
         self,
@@ -143,7 +143,7 @@ class Client:
         Raises:
             OllamaTTSError: As `stream`.
         """
-        with closing(self._lines(asked.call(stream=True))) as lines:
+        with closing(self._lines(asked.call())) as lines:
             for line in lines:
                 for event in speech.events(line):
                     yield event
@@ -168,7 +168,7 @@ class Client:
         """
 
         def one(text: str) -> bytes | OllamaTTSError:
-            call = Asked(text, self._model(model), options).call(stream=False)
+            call = Asked(text, self._model(model), options, whole=True).call()
             try:
                 return speech.whole(self._read(call))
             except OllamaTTSError as error:

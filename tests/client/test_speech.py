@@ -51,9 +51,9 @@ def test_errors_and_strangers_are_failures(bad: bytes) -> None:
 
 
 def test_only_what_is_given_is_asked() -> None:
-    plain = json.loads(Asked("Hi.", "m", {}).call(stream=True).body)
+    plain = json.loads(Asked("Hi.", "m", {}).call().body)
     assert plain == {"model": "m", "prompt": "Hi.", "stream": True}
-    full = Asked("Hi.", "m", {"break": 3}, system="calm", keep_alive="10m").call(stream=False)
+    full = Asked("Hi.", "m", {"break": 3}, system="calm", keep_alive="10m", whole=True).call()
     assert json.loads(full.body) == {
         "model": "m", "prompt": "Hi.", "stream": False,
         "options": {"break": 3}, "system": "calm", "keep_alive": "10m",

@@ -47,10 +47,10 @@ class Words:
 def address_rules(words: Words) -> tuple[Rule, ...]:
     """The rules for addresses, said with `words`."""
     return (
-        rule(_URL, lambda match: _url(match, words), sign="://"),
-        rule(_MAIL, lambda match: _mail(match, words), sign="@"),
-        rule(_DOMAIN, lambda match: _url(match, words), sign=r"\w\.\w"),
-        rule(_FILES, lambda match: _file(match, words), sign=r"\w\.\w", flags=re.IGNORECASE),
+        rule(_URL, lambda match: _url(match, words), sign="://", flags=re.ASCII),
+        rule(_MAIL, lambda match: _mail(match, words), sign="@", flags=re.ASCII),
+        rule(_DOMAIN, lambda match: _url(match, words), sign=r"\w\.\w", flags=re.ASCII),
+        rule(_FILES, lambda match: _file(match, words), sign=r"\w\.\w", flags=re.IGNORECASE | re.ASCII),
     )
 
 

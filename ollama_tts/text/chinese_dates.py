@@ -137,6 +137,7 @@ CODE_RULES: tuple[Rule, ...] = (
     rule(rf"{HAN_FREE}\(?0\d{{2,3}}\)?[- ]?\d{{7,8}}(?:-\d{{1,5}})?(?!\d)", _phone),
     rule(rf"{HAN_FREE}\+\d{{1,3}}(?:[- ]?\(?\d{{1,4}}\)?){{2,5}}(?!\d)", _phone),
     rule(rf"{_CALL}(\d[\d -]*\d{{2}})(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])", _called),
+    rule(r"(?<=打)\s?\d{3,5}(?![\d.,])(?!\s*[年月日元块个名位条次台部折分])", lambda m: phone(m[0])),
     rule(rf"{HAN_FREE}(1(?:10|19|20|22)|10086|10010|10000|12345|12306|12315|95\d{{3}})()(?=报警|急救|客服|热线|电话|火警)", lambda m: phone(m[1])),
     rule(rf"{_CODE}([A-Za-z]*\d[\dA-Za-z -]*\d)(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])", lambda m: m[1] + re.sub(r"\d+", lambda d: digits(d[0]), m[2])),
     rule(rf"{HAN_FREE}\d{{4}}(?:[ -]\d{{4}}){{2,4}}(?!\d)", _digits),

@@ -32,14 +32,14 @@ def cardinal(number: int) -> str:
             continue
         if out and (gap or group < 1000):
             out += "零"
-        out += _group(group, scale) + _SCALES[scale]
+        out += _group(group, scale, first=not out) + _SCALES[scale]
         gap = False
     return out.removeprefix("一") if out.startswith("一十") else out
 
 
-def _group(number: int, scale: int) -> str:
+def _group(number: int, scale: int, *, first: bool) -> str:
     """A number under ten thousand in front of `_SCALES[scale]`."""
-    if number == 2 and scale:
+    if number == 2 and scale and first:
         return "两"
     out = ""
     gap = False
@@ -51,7 +51,8 @@ def _group(number: int, scale: int) -> str:
         if gap:
             out += "零"
         gap = False
-        out += ("两" if digit == 2 and place == 3 else DIGITS[digit]) + _PLACES[place]
+        leading = first and not out and digit == 2 and place == 3
+        out += ("两" if leading else DIGITS[digit]) + _PLACES[place]
     return out
 
 
@@ -80,8 +81,4 @@ def scaled(text: str, factor: int) -> str | None:
     value, rest = divmod(int(whole + fraction) * factor, 10 ** len(fraction))
     if rest:
         return None
-    for scale, name in ((10**8, "亿"), (10**4, "万")):
-        if value >= scale and value % scale and (value * 100) % scale == 0:
-            head = f"{value / scale:.2f}".rstrip("0")
-            return spoken(head) + name
     return cardinal(value)

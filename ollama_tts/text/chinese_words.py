@@ -54,9 +54,9 @@ def _version(match: re.Match[str]) -> str:
 def _name(match: re.Match[str]) -> str:
     """A name of letters and digits: three digits and more one by one, fewer as a number."""
     said = []
-    for part in re.findall(r"[A-Za-z]+|\d+", match[0]):
-        if part.isdigit():
-            said.append(digits(part) if len(part) > 2 else spoken(part))
+    for part in re.findall(r"[A-Za-z]+|\d+(?:\.\d+)?", match[0]):
+        if part[0].isdigit():
+            said.append(digits(part) if len(part) > 2 and part.isdigit() else spoken(part))
         else:
             said.append(part)
     return " ".join(said)
@@ -83,14 +83,14 @@ def _power(match: re.Match[str]) -> str:
 
 WORD_RULES: tuple[Rule, ...] = (
     *ENGLISH_WORDS[:6],
-    rule(r"\b[Nn][Oo]\.\s?(\d+)|№\s?(\d+)", lambda m: "第" + cardinal(int(m[1] or m[2])), sign=r"[Nn][Oo]\.|№"),
+    rule(r"(?<![A-Za-z])[Nn][Oo]\.\s?(\d+)|№\s?(\d+)", lambda m: "第" + cardinal(int(m[1] or m[2])), sign=r"[Nn][Oo]\.|№"),
     rule(r"#\s?(\d+)(?!\d)", lambda m: cardinal(int(m[1])) + "号", sign="#"),
     rule(r"(?<![\d])(\d+)(?:st|nd|rd|th)\b", lambda m: "第" + cardinal(int(m[1]))),
     rule(rf"(?<=第)\s?{_ROMAN}(?![A-Za-z])", _roman, sign="[IVXⅠ-Ⅻ]"),
     rule(rf"(?<![A-Za-z]){_ROMAN}(?=期|型|级|类|卷|章|世|部|度|代|相|区)", _roman, sign="[IVXⅠ-Ⅻ]"),
     rule(r"[Ⅰ-Ⅻ]", lambda m: cardinal(_ROMAN_SIGNS.index(m[0]) + 1), sign="[Ⅰ-Ⅻ]"),
     rule(r"(?<![A-Za-z])([vV])?\.?(\d+(?:\.\d+){2,}|(?<=[vV])\d+(?:\.\d+)?)(?![\d.])", _version),
-    rule(r"\bC\+\+", lambda _: "C加加", sign=r"C\+\+"),
+    rule(r"(?<![A-Za-z])C\+\+", lambda _: "C加加", sign=r"C\+\+"),
 )  # fmt: skip
 """Abbreviations, ordinals, Roman numerals, versions."""
 
@@ -102,13 +102,14 @@ NUMBER_RULES: tuple[Rule, ...] = (
     rule(rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?![\w-]*\d|[A-Za-z])", _range, sign="[-–—－~]"),
     rule(rf"(?<![\w.,)])[-−]({NUMBER})|(?<=[\u3400-\u9fff])[-−]({NUMBER})", lambda m: "负" + spoken(m[1] or m[2]), sign="[-−]"),
     rule(rf"(?<![\d.,A-Za-z])(?<!第)()(2)(?=\s?(?:{_MEASURES})(?!月份))", _measured),
-    rule(r"[A-Za-z]+-?\d+(?:-?[A-Za-z]+)?|\d+[A-Za-z]+(?![A-Za-z])", _name, sign=r"[A-Za-z]-?\d|\d[A-Za-z]"),
+    rule(r"[A-Za-z]+-?\d+(?:-?[A-Za-z]+)?|(?<![\d.])\d+(?:\.\d+)?[A-Za-z]+(?![A-Za-z])", _name, sign=r"[A-Za-z]-?\d|\d[A-Za-z]"),
     rule(rf"{NUMBER}|\d+", lambda m: spoken(m[0])),
 )  # fmt: skip
 """Arithmetic, ranges, counted things, names with digits, and every number that is left."""
 
 SIGN_RULES: tuple[Rule, ...] = (
-    rule(r"[" + re.escape("".join(_SIGNS)) + r"]", lambda m: _SIGNS[m[0]], sign=r"[^\w\s，。！？、,.!?]"),
+    rule(r"(?<=[元块钱次])/(?=[天日月年人次个小晚件平])", lambda _: "每", sign="/"),
+    rule(r"[" + re.escape("".join(_SIGNS)) + r"]", lambda m: _SIGNS[m[0]], sign=None),
     rule(r"[" + "".join(_GREEK) + r"](?![\u0370-\u03ff])(?<![\u0370-\u03ff][\u0370-\u03ff])", lambda m: _GREEK[m[0]], sign="[\u0370-\u03ffµ]"),
 )  # fmt: skip
 """Signs that are left."""

@@ -186,7 +186,7 @@ def _fraction_sign(match: re.Match[str]) -> str:
 
 
 def _out_of(match: re.Match[str]) -> str | None:
-    over, under = int(match[1]), int(match[2])
+    over, under = int(match[2]), int(match[3])
     if (over, under) in ((24, 7), (9, 11), (50, 50)):
         return f"{cardinal(over)} {cardinal(under)}"
     if under in (10, 100) and over <= under:

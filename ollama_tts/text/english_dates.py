@@ -71,8 +71,7 @@ def _day_month(match: re.Match[str]) -> str | None:
     day = int(match[2])
     if not 1 <= day <= 31:
         return None
-    the = "" if match[1] else "the "
-    said = f"{match[1] or ''}{the}{ordinal(day)} of {month_name(match[3])}"
+    said = f"{match[1] or 'the '}{ordinal(day)} of {month_name(match[3])}"
     return f"{said}, {year(int(match[4]))}" if match[4] else said
 
 
@@ -174,6 +173,9 @@ def _context_year(match: re.Match[str]) -> str:
 
 
 DATE_RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w.,])(\d{4})['’]?s\b", _decade, sign=r"\d['’]?s"),
+    rule(r"(?<!\w)['’](\d{2})['’]?s\b", _decade, sign=r"\d['’]?s"),
+    rule(r"(?<=\b(?:the|his|her) )(\d{2})['’]?s\b", _decade, sign=r"\d['’]?s"),
     rule(
         rf"{ALONE}(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})(?:[T ](\d{{2}}):(\d{{2}})(?::(\d{{2}})(?:\.\d+)?)?Z?)?(?![\w-])",
         _iso,
@@ -189,7 +191,7 @@ DATE_RULES: tuple[Rule, ...] = (
         rf"\b{_MONTH}\s+(\d{{1,2}}){_TH}(?:\s?[-–—]\s?(\d{{1,2}}){_TH})?(?:,?\s+{_YEAR})?(?![\d:/%]|,\d|\.\d|\s?(?:[ap]\.?m\b|percent|million|people))",
         _month_day,
     ),
-    rule(rf"(?<![\w.,:/-])(the )?(?<![\d])(\d{{1,2}}){_TH}\s+(?:of\s+)?{_MONTH}\b(?:,?\s+{_YEAR})?", _day_month),
+    rule(rf"(?<![\w.,:/-])(?:((?i:the) ))?(?<![\d])(\d{{1,2}}){_TH}\s+(?:of\s+)?{_MONTH}\b(?:,?\s+{_YEAR})?", _day_month),
     rule(rf"\b{_MONTH},?\s+{_YEAR}", _month_year),
     rule(rf"{ALONE}(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?{_HALF}?(?![\d:]|\.\d)", _time),
     rule(rf"{ALONE}(\d{{1,2}})(?:\s?(?:-|–|—|to)\s?(\d{{1,2}}))?{_HALF}", _hours),
@@ -210,7 +212,6 @@ CODE_RULES: tuple[Rule, ...] = (
 """Numbers that are said digit by digit."""
 
 YEAR_RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.,])(?:['’])?(\d{4}|\d{2})['’]?s\b", _decade, sign=r"\ds|\d['’]s"),
     rule(rf"{ALONE}(1[1-9]\d{{2}}|20\d{{2}})\s?[-–—]\s?(\d{{4}}|\d{{2}})(?![\w-]|[.,]\d)", _years),
     rule(
         r"((?i:\b(?:in|since|from|until|till|by|before|after|during|year|circa|early|late|mid|"

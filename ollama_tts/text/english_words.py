@@ -20,7 +20,7 @@ _RULERS = (
     "Ptolemy|Darius|Xerxes|Mehmed|Selim|Carl|Gustav|Christian|Haakon|Harald|Albert|Leopold|Victor|"
     "Emmanuel|Robert|Malcolm|Clement|Sixtus|Julius|Rama|Naruhito|Vajiralongkorn|Robert|Otto"
 )
-_NOT_AFTER_I = r"(?!\s+(?:am|have|had|will|would|think|know|can|could|should|do|did|'m|love|want|need|see|saw)\b)"
+_VERB = r"\s+(?:am|have|had|will|would|think|know|can|could|should|do|did|love|want|need|see|saw)\b"
 
 _WORDS = {
     "mr.": "mister", "mrs.": "missus", "ms.": "miz", "prof.": "professor", "gen.": "general",
@@ -97,7 +97,7 @@ def _plain_roman(match: re.Match[str]) -> str | None:
 
 
 def _title(match: re.Match[str]) -> str:
-    return _WORDS[match[1].lower() + "."]
+    return _WORDS[(match[1] or match[2]).lower() + "."]
 
 
 def _doctor(match: re.Match[str]) -> str:
@@ -166,7 +166,10 @@ def _scientific(match: re.Match[str]) -> str:
     return f"{spoken(match[1])} times ten to the {spoken(match[2].lstrip('+'))}"
 
 
-def _by(match: re.Match[str]) -> str:
+def _by(match: re.Match[str]) -> str | None:
+    """The sides of a screen or a beam; in a sum the sign is said "times"."""
+    if "=" in match.string:
+        return None
     sides = match[1], match[2]
     word = "by"
     said = [pairs(side) if len(side) == 4 and side[2:] != "00" else spoken(side) for side in sides]
@@ -206,8 +209,8 @@ _TITLES = "|".join(key[:-1].capitalize() for key in _WORDS)
 _CAPITAL = r"(?=\.?\s?[A-Z\u3400-\u9fff])"
 
 WORD_RULES: tuple[Rule, ...] = (
-    rule(rf"\b({_TITLES})\.(?=\s?[A-Z\u3400-\u9fff])", _title, sign=r"[A-Z][a-z]+\."),
-    rule(r"\b(Mr|Mrs|Ms|Prof)(?=\s[A-Z])", _title, sign="Mr|Ms|Prof"),
+    rule(rf"\b({_TITLES})()\.(?=\s?[A-Z\u3400-\u9fff])", _title, sign=r"[A-Z][a-z]+\."),
+    rule(r"\b(Mr|Mrs|Ms)\b\.?(?=\s?\w)|\b(Prof)(?=\s[A-Z])", _title, sign="Mr|Ms|Prof"),
     rule(
         r"\b(Dr|St)\.?(?=\s?[A-Z])(?!\.?\s(?:The|It|He|She|We|They|In|On|At|This|That|Then|And|But)\b)",
         _doctor, sign="Dr|St",
@@ -230,13 +233,14 @@ WORD_RULES: tuple[Rule, ...] = (
 
 ROMAN_RULES: tuple[Rule, ...] = (
     rule(rf"\b((?:{_COUNTED})s? ){_ROMAN}", _counted, sign="[IVXLC]", flags=0),
-    rule(rf"\b((?:{_RULERS}) ){_ROMAN}{_NOT_AFTER_I}", _ruler, sign="[IVXLC]"),
+    rule(rf"\b((?:{_RULERS}) )(?!I{_VERB}){_ROMAN}", _ruler, sign="[IVXLC]"),
     rule(rf"\b{_ROMAN}( (?:century|Century|centuries))", _century, sign="entur"),
     rule(rf"\b((?:[A-Z][a-z]+) ){_ROMAN_LONG}", _plain_roman, sign="[IVX]{2}"),
 )
 """Roman numerals."""
 
 NAME_RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w.,])(\d{1,4}),(\d{1,2})(?![\d,])", lambda m: spoken(f"{m[1]}.{m[2]}"), sign=r"\d,\d"),
     rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.]\d|\w)", _network),
     rule(
         r"\b((?i:version|release|python|ios|android|ubuntu|macos|java|node|php|ruby|django|cuda|"
@@ -271,7 +275,7 @@ SIGN_RULES: tuple[Rule, ...] = (
     rule(r"->|=>", lambda _: " to ", sign="[-=]>"),
     rule(r"\b([Aa])nd/or\b", lambda m: f"{m[1]}nd or", sign="/"),
     rule(r"\b([Hh]e)/she\b", lambda m: f"{m[1]} or she", sign="/"),
-    rule(r"[" + re.escape("".join(_SIGNS)) + r"]", _sign, sign=r"[^\w\s.,!?;:'\"()-]"),
+    rule(r"[" + re.escape("".join(_SIGNS)) + r"]", _sign, sign=None),
     rule(r"[" + "".join(_GREEK) + r"](?![\u0370-\u03ff])(?<![\u0370-\u03ff][\u0370-\u03ff])", lambda m: f" {_GREEK[m[0]]} ", sign="[\u0370-\u03ffµ]"),
 )  # fmt: skip
 """Signs that are left."""

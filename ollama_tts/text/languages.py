@@ -49,7 +49,10 @@ _NAMES = {
     "hi": "Hindi",
     "und": "an unknown script",
 }
-_WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)*")
+WORD = re.compile(r"(?<![\w./:@-])[A-Za-z][A-Za-z'’]*(?![\w/:@-]|\.\w)", re.ASCII)
+"""A Latin word that is not part of an address."""
+
+_LATIN = re.compile("[A-Za-z]")
 _ONE_HAN = re.compile(f"[{HAN}]")
 _ONE_KANA = re.compile(f"[{_KANA}]")
 _FOREIGN = re.compile(rf"[^\W\d_a-zA-Z{HAN}]")
@@ -73,8 +76,8 @@ def main_language(text: str) -> str | None:
     A Chinese character weighs as much as an English word. Any kana makes Han Japanese.
     """
     if _PLAIN.fullmatch(text):
-        return "en" if _WORD.search(text) else None
-    counts = {"zh": len(_ONE_HAN.findall(text)), "en": len(_WORD.findall(text))}
+        return "en" if _LATIN.search(text) else None
+    counts = {"zh": len(_ONE_HAN.findall(text)), "en": len(WORD.findall(text))}
     if kana := len(_ONE_KANA.findall(text)):
         counts["ja"] = counts.pop("zh") + kana
     for letter in _FOREIGN.findall(text):
@@ -82,7 +85,7 @@ def main_language(text: str) -> str | None:
         if code not in ("en", "ja", "zh"):
             counts[code] = counts.get(code, 0) + 1
     best = max(counts, key=lambda code: counts[code])
-    return best if counts[best] else None
+    return best if counts[best] else "en" if _LATIN.search(text) else None
 
 
 def unspoken(utterances: Iterable[PreparedUtterance], rules: TextRules) -> str | None:
@@ -121,5 +124,5 @@ def _unspoken_run(text: str, languages: tuple[str, ...]) -> tuple[str, str] | No
 
 
 def _latin_run(text: str) -> tuple[str, str] | None:
-    match = _WORD.search(text)
+    match = re.search("[A-Za-z]+", text)
     return (match[0], "en") if match else None

@@ -5,17 +5,19 @@ import re
 from ollama_tts.text.account import Account
 from ollama_tts.text.chinese import chinese
 from ollama_tts.text.english import english
-from ollama_tts.text.languages import HAN
+from ollama_tts.text.languages import HAN, WORD
 from ollama_tts.text.mapped import MappedText
 
 _PLAIN = re.compile(
-    r"(?!.*\b(?:[IVX]{2,}|[A-Z]\.|(?:Mr|Mrs|Ms|Prof|Dr|St|No)\b))[A-Za-z ,;:!?'\"\n-]*\.?\s*",
-    re.DOTALL,
+    r"(?!.*\b(?:[IVXLCDM]{2,}|[VXLCDM]|(?<=[a-z] )I|[A-Z]\.|Mr|Mrs|Ms|Prof|Dr|St|No)\b)"
+    r"(?!.*\b(?:etc|inc|ltd|corp|jr|sr|co|st|ave|blvd|rd|dr|bros|dept|approx|vs|est|max|avg)\.)"
+    r"[A-Za-z ,;:!?'\"\n-]*\.?\s*",
+    re.DOTALL | re.IGNORECASE,
 )
 _PLAIN_CHINESE = re.compile(rf"[{HAN}，。！？、；：“”‘’（）《》\s]*")
 _WIDE_RUN = re.compile(rf"[{HAN}，。！？、；：“”‘’（）《》「」『』【】]+")
+_LATIN = re.compile("[A-Za-z]")
 _ONE_HAN = re.compile(f"[{HAN}]")
-_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*")
 
 
 def normalize_words(text: MappedText, language: str, account: Account) -> MappedText:
@@ -53,8 +55,8 @@ def runs(text: str, language: str) -> list[tuple[int, int, str]]:
 
 def _between(text: str, main: str) -> str:
     """The language of a stretch without Chinese characters."""
-    words = _WORD.findall(text)
-    if not words:
+    words = WORD.findall(text)
+    if not words and not _LATIN.search(text):
         return "zh"
     if main == "en":
         return "en"

@@ -46,7 +46,7 @@ class Preparer:
         self._splitter = Splitter(
             rules.max_chars, han_weight=rules.han_weight, early=latency == "low"
         )
-        self._previous = rules.languages[0] if rules.languages else "en"
+        self._previous = "en" if "en" in rules.languages else rules.languages[0]
         self._held: Segment | None = None
 
     def feed(self, text: str) -> list[PreparedUtterance]:
@@ -81,8 +81,11 @@ class Preparer:
     def _prepare(self, segment: Segment, *, last: bool) -> list[PreparedUtterance]:
         """The utterances of one segment; one too short or without words is held back."""
         account = Account()
-        language = self._judge(segment.text)
-        text = self._words(MappedText.of(segment.text, segment.start), language, account)
+        text = self._marked(MappedText.of(segment.text, segment.start), account)
+        if self.rules.alphabet != "any":
+            text = fold(text, account)
+        language = self._judge(text.text)
+        text = self._words(text, language, account)
         speakable = is_speakable(text.text)
         if not last and (not speakable or self._is_short(text.text, segment)):
             self._held = segment
@@ -108,10 +111,9 @@ class Preparer:
         return found or self._previous
 
     def _words(self, text: MappedText, language: str, account: Account) -> MappedText:
-        text = self._marked(text, account)
         if self.rules.alphabet == "any":
             return text.strip()
-        text = strip_markdown(fold(text, account), account)
+        text = strip_markdown(text, account)
         if self._normalize and not self.rules.reads_numbers:
             text = normalize_words(text, language, account)
         if self.rules.alphabet == "chattts":

@@ -40,10 +40,15 @@ class Geometry:
     step_samples: int = 512
     tail_samples: int = 256
     context_steps: int = 52
+    sample_rate_hz: int = 24_000
 
     def samples(self, tokens: int) -> int:
         """Samples of a whole utterance of `tokens` tokens."""
         return max(0, tokens * self.step_samples - self.tail_samples)
+
+    def steps(self, samples: int) -> int:
+        """Tokens behind the first `samples` samples."""
+        return -(-samples // self.step_samples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ inline void prepare_int8(const float* x, const Matrix& m, int row, const Input& 
   }
 }
 
+// sum += w . x, in place: the intrinsic makes GCC copy every accumulator around the loop.
+inline void dot(__m512i& sum, __m512i w, __m512i x) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
+}
+
 // Weights are the unsigned side, inputs the signed side of the dot product. Few rows unroll over
 // inputs instead, so that enough products are under way; integer sums are exact in any order.
 template <int kPlanes>
@@ -73,8 +78,8 @@ struct IntProduct {
               int four;
               __builtin_memcpy(&four, x + r * in.stride + p * m.inputs + 4 * u, 4);
               const __m512i v = _mm512_set1_epi32(four);
-              sum[u][r][p][0] = _mm512_dpbusd_epi32(sum[u][r][p][0], w0, v);
-              sum[u][r][p][1] = _mm512_dpbusd_epi32(sum[u][r][p][1], w1, v);
+              dot(sum[u][r][p][0], w0, v);
+              dot(sum[u][r][p][1], w1, v);
             }
         }
       for (int r = 0; r < R; r++)

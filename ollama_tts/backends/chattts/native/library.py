@@ -12,7 +12,7 @@ OK, NO_MEMORY = 0, 1
 class Shape(ctypes.Structure):
     """`ott_shape` of abi.h."""
 
-    _fields_ = [
+    _fields_ = [  # type: ignore[mutable-override]
         *((name, ctypes.c_int32) for name in (
             "hidden", "layers", "heads", "inner", "codebooks", "codes", "texts", "code_end",
             "text_end", "slots", "positions", "threads", "mode", "path")),
@@ -24,7 +24,7 @@ class Shape(ctypes.Structure):
 class StartJob(ctypes.Structure):
     """`ott_job` of abi.h."""
 
-    _fields_ = [
+    _fields_ = [  # type: ignore[mutable-override]
         *((name, ctypes.c_int32) for name in ("slot", "kind", "prompt", "injected")),
         *((name, ctypes.c_void_p) for name in ("ids", "is_text", "rows", "rows_at")),
         *((name, ctypes.c_float) for name in ("temperature", "top_p", "penalty")),

@@ -14,6 +14,7 @@ from ollama_tts.server.http.reply import JSON, PLAIN_JSON, json_reply
 log = logging.getLogger(__name__)
 
 INTERNAL = "internal error"
+MAX_TEXT_CHARS = 1000  # a value that is quoted must not make the answer as large as the request
 
 STATUS: Mapping[type[errors.OllamaTTSError], int] = {
     errors.InvalidRequest: 400,
@@ -61,9 +62,10 @@ def status_of(error: errors.OllamaTTSError) -> int:
 
 def text_of(error: Exception) -> str:
     """What a caller may read about an error; of unknown ones nothing but that there was one."""
-    if isinstance(error, errors.OllamaTTSError):
-        return str(error) or type(error).__name__
-    return INTERNAL
+    if not isinstance(error, errors.OllamaTTSError):
+        return INTERNAL
+    text = str(error) or type(error).__name__
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 3] + "..."
 
 
 def error_body(error: Exception, path: str) -> dict[str, object]:

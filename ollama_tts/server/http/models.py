@@ -23,7 +23,7 @@ from ollama_tts.protocol.ollama import (
 )
 from ollama_tts.server.http.asking import node_of
 from ollama_tts.server.http.body import read_struct
-from ollama_tts.server.http.errors import error_line, status_of
+from ollama_tts.server.http.errors import error_line, status_of, text_of
 from ollama_tts.server.http.reply import NDJSON, PLAIN_JSON, empty_reply, json_reply
 from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
 from ollama_tts.service.events import Progress
@@ -101,7 +101,7 @@ async def _last(steps: AsyncIterator[Progress]) -> Response:
     except OllamaTTSError as error:
         if last is None:
             raise
-        return json_reply({"error": str(error)}, status_of(error), media_type=PLAIN_JSON)
+        return json_reply({"error": text_of(error)}, status_of(error), media_type=PLAIN_JSON)
     assert last is not None
     return json_reply(_struct(last), media_type=PLAIN_JSON)
 

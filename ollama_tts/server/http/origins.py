@@ -85,10 +85,12 @@ class OriginRules:
 
 
 class _Wildcards:
-    """A list of texts in which `*` stands for anything."""
+    """A list of texts in which `*` stands for anything, and `:*` at the end for any port."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        parts = (re.escape(text.lower()).replace(r"\*", ".*") for text in patterns)
+        escaped = (re.escape(text.lower()) for text in patterns)
+        ports = (re.sub(r":\\\*$", ":[0-9]+", text) for text in escaped)
+        parts = (text.replace(r"\*", ".*") for text in ports)
         self._pattern = re.compile("|".join(f"(?:{part})" for part in parts))
 
     def match(self, text: str) -> bool:

@@ -73,7 +73,7 @@ class CreateService:
 
     def _need_blobs(self, recipe: Recipe) -> None:
         for name, digest in (*recipe.files.items(), *recipe.adapters.items()):
-            if not self._store.blobs.offer(digest):
+            if not self._store.blobs.has(digest):
                 raise InvalidRequest(
                     f'{name}: blob "{digest}" not found; upload it to /api/blobs/{digest} first'
                 )

@@ -146,8 +146,24 @@ class Blobs:
         finally:
             writer.discard()
 
-    def remove(self, digest: Digest) -> int:
-        """Remove a blob if it is there; gives the bytes freed.
+    def settle(self, digest: Digest, at: datetime) -> None:
+        """Let the blob count as last offered at `at`: a manifest names it, the wait is over."""
+        with suppress(OSError):  # somebody else's file: it is then only spared a little longer
+            os.utime(self._layout.blob(digest), (at.timestamp(), at.timestamp()))
+
+    def offered_at(self, digest: Digest) -> datetime:
+        """When the blob was last uploaded or offered.
+
+        Raises:
+            BlobNotFound: It is not there.
+        """
+        try:
+            return datetime.fromtimestamp(self._layout.blob(digest).stat().st_mtime, UTC)
+        except OSError as error:
+            raise missing(digest) from error
+
+    def remove(self, digest: Digest) -> int | None:
+        """Remove a blob; gives the bytes freed, None where it was not there.
 
         Raises:
             StoreFailed: It is there and cannot be removed.
@@ -157,7 +173,7 @@ class Blobs:
             size = path.stat().st_size
             path.unlink()
         except FileNotFoundError:
-            return 0
+            return None
         except OSError as error:
             raise StoreFailed(f"could not remove blob {digest}: {error.strerror}") from error
         return size

@@ -1,10 +1,12 @@
 """Which files nobody needs: blobs that no manifest names, and what dead writers left."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from ollama_tts.errors import BlobNotFound
 from ollama_tts.names import Digest
 from ollama_tts.store.blobs import Blobs
 from ollama_tts.store.durable import failures
@@ -12,7 +14,9 @@ from ollama_tts.store.layout import TEMPORARY, Layout
 from ollama_tts.store.shelf import Shelf
 
 # A blob is uploaded before the manifest that names it is written: this is how long it may wait.
+# Its modification time says when it was last uploaded or offered; the manifest sets it back.
 GRACE = timedelta(hours=1)
+SETTLED = 2 * GRACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ def prune(layout: Layout, blobs: Blobs, shelf: Shelf, now: datetime) -> Pruned:
     oldest = now - GRACE
     references = shelf.references()
     stale = [d for d, at in blobs.stored() if at < oldest and d not in references]
-    sizes = [blobs.remove(digest) for digest in stale]
+    sizes = [size for d in stale if (size := blobs.remove(d)) is not None]
     with failures("remove leftovers"):
         for path, at in leftovers(layout):
             if at < oldest:
@@ -43,15 +47,20 @@ def prune(layout: Layout, blobs: Blobs, shelf: Shelf, now: datetime) -> Pruned:
     return Pruned(len(sizes), sum(sizes))
 
 
-def drop(blobs: Blobs, shelf: Shelf, digests: set[Digest]) -> Pruned:
-    """Remove those of `digests` that no manifest names any more, at once.
+def drop(blobs: Blobs, shelf: Shelf, digests: set[Digest], now: datetime) -> Pruned:
+    """Remove those of `digests` that no manifest names any more.
 
+    One that was offered to a client within `GRACE` stays: a model is about to be made of it.
     The caller holds the store's lock.
 
     Raises:
         StoreFailed: A blob cannot be removed.
     """
-    sizes = [blobs.remove(digest) for digest in digests - shelf.references()]
+    sizes = []
+    for digest in digests - shelf.references():
+        with suppress(BlobNotFound):
+            if blobs.offered_at(digest) < now - GRACE:
+                sizes.append(blobs.remove(digest) or 0)
     return Pruned(len(sizes), sum(sizes))
 
 

@@ -22,7 +22,7 @@ from ollama_tts.store.packages import (
     read_record,
     write_record,
 )
-from ollama_tts.store.prune import Pruned, drop, prune
+from ollama_tts.store.prune import SETTLED, Pruned, drop, prune
 from ollama_tts.store.shelf import Shelf, Shelved, Stamp
 
 _log = logging.getLogger(__name__)
@@ -166,8 +166,10 @@ class Store:
         spelled = self._shelf.spelled(name)
         replaced = self._digests(spelled)
         self._shelf.write(spelled, data)
+        for layer in manifest.blobs():
+            self.blobs.settle(layer.digest, self._clock() - SETTLED)
         if self._prunes:
-            drop(self.blobs, self._shelf, replaced)
+            drop(self.blobs, self._shelf, replaced, self._clock())
         return self._get(spelled)
 
     def copy(self, source: ModelName, destination: ModelName) -> None:
@@ -196,7 +198,7 @@ class Store:
             digests = self._digests(spelled)
             self._shelf.remove(spelled)
             self._known.pop(spelled, None)
-            return drop(self.blobs, self._shelf, digests)
+            return drop(self.blobs, self._shelf, digests, self._clock())
 
     def _digests(self, name: ModelName) -> set[Digest]:
         """The blobs a manifest names; empty where it is absent or damaged."""

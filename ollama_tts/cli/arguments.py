@@ -80,7 +80,12 @@ def _add_run(commands: _Commands) -> None:
     )
     run.add_argument("--play", action="store_true", help="play the sound")
     _add_sound(run)
-    run.add_argument("--keepalive", metavar="TIME", help="how long the model stays loaded (5m)")
+    run.add_argument(
+        "--keepalive",
+        metavar="TIME",
+        type=_lasting,
+        help="how long the model stays loaded: 10m, seconds; -1 is for ever, as in --keepalive=-1",
+    )
     run.add_argument("--verbose", action="store_true", help="print figures at the end")
 
 
@@ -180,6 +185,13 @@ def _option(text: str) -> tuple[str, object]:
         return name.strip(), parse_text(name.strip(), value)
     except InvalidOption as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _lasting(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _positive(text: str) -> int:

@@ -28,7 +28,7 @@ class Job:
     model: str
     text: str | AsyncIterator[str]
     options: Mapping[str, object] = field(default_factory=dict)
-    keep_alive: str | None = None
+    keep_alive: float | str | None = None
     whole: bool = False
 
 

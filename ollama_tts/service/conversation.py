@@ -49,8 +49,9 @@ ConversationEvent = TurnEvent | TurnCancelled | TurnFailed
 class _Turn:
     """One text being spoken."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, ask: SpeechRequest) -> None:
         self.number = number
+        self.ask = ask
         self.parts: asyncio.Queue[str | Flush | None] = asyncio.Queue(WAITING_PARTS)
         self.events: asyncio.Queue[SpeechEvent | OllamaTTSError | None] = asyncio.Queue(
             WAITING_EVENTS
@@ -61,9 +62,9 @@ class _Turn:
         while (part := await self.parts.get()) is not None:
             yield part
 
-    async def speak(self, speak: Speak, ask: SpeechRequest) -> None:
+    async def speak(self, speak: Speak) -> None:
         try:
-            async with aclosing(speak(replace(ask, text=self.text()))) as events:
+            async with aclosing(speak(replace(self.ask, text=self.text()))) as events:
                 async for event in events:
                     await self.events.put(event)
         except OllamaTTSError as error:
@@ -72,11 +73,15 @@ class _Turn:
 
 
 class Conversation:
-    """One caller's turns. `ask` holds model, options and the like; its text is not used."""
+    """One caller's turns.
+
+    `ask` holds model, options and the like of the turns that begin from now on; its text is not
+    used.
+    """
 
     def __init__(self, speak: Speak, ask: SpeechRequest) -> None:
         self._speak = speak
-        self._ask = ask
+        self.ask = ask
         self._turns: asyncio.Queue[_Turn | None] = asyncio.Queue()
         self._open: _Turn | None = None
         self._live: list[_Turn] = []
@@ -87,7 +92,7 @@ class Conversation:
         if not text:
             return
         if self._open is None:
-            self._open = _Turn(self._count)
+            self._open = _Turn(self._count, self.ask)
             self._count += 1
             self._live.append(self._open)
             self._turns.put_nowait(self._open)
@@ -126,7 +131,7 @@ class Conversation:
         if turn.cancelled.is_set():
             yield TurnCancelled(turn.number)
             return
-        speaking = asyncio.create_task(turn.speak(self._speak, self._ask))
+        speaking = asyncio.create_task(turn.speak(self._speak))
         cancelled = asyncio.create_task(turn.cancelled.wait())
         try:
             while True:

@@ -3,11 +3,11 @@
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from ollama_tts.errors import OllamaTTSError
 from ollama_tts.node import Node
-from ollama_tts.server.http import catalog, embed, models, ollama, openai, ops, short
+from ollama_tts.server.http import catalog, embed, models, ollama, openai, ops, short, socket
 from ollama_tts.server.http.errors import on_error, on_http_error
 from ollama_tts.server.http.guard import Guard
 
@@ -51,7 +51,10 @@ ROUTES = (
 def create_http(node: Node) -> Starlette:
     """The ASGI application over a node; entering and leaving the node is the caller's."""
     app = Starlette(
-        routes=[Route(path, door, methods=verbs.split()) for verbs, path, door in ROUTES],
+        routes=[
+            *(Route(path, door, methods=verbs.split()) for verbs, path, door in ROUTES),
+            WebSocketRoute("/api/speak", socket.speak),
+        ],
         middleware=[Middleware(Guard, settings=node.settings)],
         exception_handlers={OllamaTTSError: on_error, HTTPException: on_http_error},
     )

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ollama_tts.cli.interrupt import interruptible
+from ollama_tts.cli.job import Job, Speaker
 from ollama_tts.cli.progress import ProgressLines
 from ollama_tts.cli.run import compressed, sound_options
 from ollama_tts.cli.sink import to_file
-from ollama_tts.cli.speaker import Job, Speaker, find_speaker, make_sure_of
+from ollama_tts.cli.speaker import find_speaker, make_sure_of
 from ollama_tts.client import SpeechChunk
 from ollama_tts.config import Settings
 from ollama_tts.errors import Failed, OllamaTTSError

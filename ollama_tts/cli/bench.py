@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 
 from ollama_tts.cli import units
 from ollama_tts.cli.interrupt import interruptible
-from ollama_tts.cli.speaker import Job, Speaker, find_speaker, make_sure_of
+from ollama_tts.cli.job import Job, Speaker
+from ollama_tts.cli.speaker import find_speaker, make_sure_of
 from ollama_tts.client import SpeechEnd
 from ollama_tts.config import Settings
 from ollama_tts.errors import GenerationFailed, Unsupported

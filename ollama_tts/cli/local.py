@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from ollama_tts.cli.speaker import Job
+from ollama_tts.cli.job import Job
 from ollama_tts.client import OnProgress, SpeechChunk, SpeechEnd
 from ollama_tts.node import Node
 from ollama_tts.protocol.ollama import ProgressResponse, PullRequest

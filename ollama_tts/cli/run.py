@@ -9,9 +9,10 @@ from pathlib import Path
 
 from ollama_tts.cli import typed
 from ollama_tts.cli.interrupt import interruptible
+from ollama_tts.cli.job import Job
 from ollama_tts.cli.player import PCM_HZ, Player, find_player
 from ollama_tts.cli.sink import Sink, to_file, to_player, to_stdout
-from ollama_tts.cli.speaker import Job, find_speaker, make_sure_of
+from ollama_tts.cli.speaker import find_speaker, make_sure_of
 from ollama_tts.client import SpeechEnd
 from ollama_tts.config import Settings
 from ollama_tts.options import resolve

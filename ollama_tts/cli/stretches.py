@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ollama_tts.audio.encode import make_encoder, supported_rate_hz
 from ollama_tts.audio.resample import Resampler
 from ollama_tts.audio.stitch import Stitcher, pause_ms
-from ollama_tts.cli.speaker import Job
+from ollama_tts.cli.job import Job
 from ollama_tts.client import SpeechChunk, SpeechEnd
 from ollama_tts.errors import UnspeakableText
 from ollama_tts.options import resolve

@@ -43,8 +43,7 @@ def run(place: Mapping[str, str], *command: str, stdin: str = "") -> str:
 
 
 def length_s(path: Path) -> float:
-    samples, rate = soundfile.read(path)
-    return len(samples) / rate
+    return float(soundfile.info(path).duration)
 
 
 def test_every_example_is_run_here_and_listed() -> None:

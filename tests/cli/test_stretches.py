@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ollama_tts.cli.job import Job, Sound
 from ollama_tts.cli.local import Local
-from ollama_tts.cli.speaker import Job, Sound
 from ollama_tts.cli.stretches import joined
 from ollama_tts.client import SpeechChunk, SpeechEnd
 from ollama_tts.errors import InvalidOption, InvalidRequest, UnspeakableText

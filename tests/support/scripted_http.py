@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from typing_extensions import override
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -56,7 +58,8 @@ class Scripted:
 
             do_GET = do_POST = do_HEAD = do_DELETE = answer  # noqa: N815
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            @override
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -6,12 +6,12 @@ one job; a server elsewhere that does not answer is a failure.
 
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 from ollama_tts.cli.job import Job, Sound, Speaker
 from ollama_tts.cli.progress import ProgressLines
 from ollama_tts.client import Asked, AsyncClient, Backoff, OnProgress
-from ollama_tts.config import Settings, parse_address
+from ollama_tts.config import Address, Settings, parse_address
 from ollama_tts.errors import NotFound, Unreachable
 
 
@@ -22,17 +22,25 @@ async def find_speaker(settings: Settings) -> AsyncGenerator[Speaker]:
     Raises:
         Unreachable: The server is on another machine and does not answer.
     """
-    address = parse_address(settings.address.client_url)
-    async with AsyncClient(backoff=Backoff(retries=0), timeout_s=10) as probe:
-        try:
-            await probe.version()
-            speaker: AbstractAsyncContextManager[Speaker] = _remote()
-        except Unreachable:
-            if not address.loopback:
-                raise
-            speaker = _local(settings)
+    speaker = _remote() if await _is_served(settings.address) else _local(settings)
     async with speaker as found:
         yield found
+
+
+async def _is_served(address: Address) -> bool:
+    """Whether a server is to be asked: always one elsewhere; on this machine one that speaks."""
+    here = parse_address(address.client_url).loopback
+    async with AsyncClient(backoff=Backoff(retries=0), timeout_s=10) as probe:
+        try:
+            speaks = await probe.speaks()
+        except Unreachable:
+            if not here:
+                raise
+            return False
+    if here and not speaks:
+        note = f"Note: what answers at {address.client_url} is no ollama-tts; this process speaks"
+        print(note, file=sys.stderr)
+    return speaks or not here
 
 
 @asynccontextmanager

@@ -223,6 +223,18 @@ class AsyncClient:
         """The server's version."""
         return answer(await self._read(Call("GET", "/api/version")), VersionResponse).version
 
+    async def speaks(self) -> bool:
+        """Whether the server is of this kind; a server of another may know the same protocol.
+
+        Raises:
+            Unreachable: Nothing answers.
+        """
+        try:
+            await self._read(Call("GET", "/healthz"))
+        except NotFound:
+            return False
+        return True
+
     async def pull(self, model: str, on_progress: OnProgress | None = None) -> None:
         """Fetch a model.
 

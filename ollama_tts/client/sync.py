@@ -221,6 +221,18 @@ class Client:
         """The server's version."""
         return answer(self._read(Call("GET", "/api/version")), VersionResponse).version
 
+    def speaks(self) -> bool:
+        """Whether the server is of this kind; a server of another may know the same protocol.
+
+        Raises:
+            Unreachable: Nothing answers.
+        """
+        try:
+            self._read(Call("GET", "/healthz"))
+        except NotFound:
+            return False
+        return True
+
     def pull(self, model: str, on_progress: OnProgress | None = None) -> None:
         """Fetch a model.
 

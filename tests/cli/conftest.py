@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import IO
 import pytest
 
 from tests.support.live import LiveServer, serving, settings_for
+from tests.support.scripted_http import Script, scripting
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
@@ -120,3 +121,10 @@ def either(request: pytest.FixtureRequest) -> Cli:
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Cli)
     return found
+
+
+@pytest.fixture
+def scripted() -> Iterator[Script]:
+    """Servers that answer as scripted."""
+    with scripting() as start:
+        yield start

@@ -14,6 +14,7 @@ import soundfile
 from ollama_tts.cli.player import PLAYERS
 from tests.cli.conftest import PATIENCE_S, Cli
 from tests.support.live import LiveServer
+from tests.support.scripted_http import Reply, Script
 from tests.support.tone_listener import listen, listen_s16
 
 WAV_HEADER = 44
@@ -144,6 +145,15 @@ def test_a_server_elsewhere_is_not_replaced(alone: Cli) -> None:
     done = alone("run", "tone", "abc", OLLAMA_HOST="255.255.255.255:9")
     assert done.status == 1
     assert done.error.startswith("Error: could not connect to http://255.255.255.255:9")
+
+
+def test_another_server_on_the_port_is_not_asked(alone: Cli, scripted: Script) -> None:
+    other = scripted(Reply(404, b"404 page not found"))
+    done = alone("run", "tone", "Myself.", OLLAMA_HOST=other.host)
+    assert done.status == 0
+    assert done.error.startswith("Note: what answers at http://127.0.0.1:")
+    assert heard_streamed(done.out) == "Myself."
+    assert [request.path for request in other.requests] == ["/healthz"]
 
 
 def test_a_terminal_gets_advice_instead_of_sound(alone: Cli) -> None:

@@ -1,27 +1,22 @@
-"""A scripted server for each test that asks for one."""
+"""Servers for the clients: one that is real, and some that fail as scripted."""
 
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Iterator
 
 import pytest
 
-from tests.support.scripted_http import Reply, Scripted
+from tests.support.live import LiveServer, serving, settings_for
+from tests.support.scripted_http import Script, scripting
+
+
+@pytest.fixture(scope="session")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """One real server with a store of its own."""
+    with serving(settings_for(tmp_path_factory.mktemp("store") / "models")) as server:
+        yield server
 
 
 @pytest.fixture
-def scripted() -> Generator[Callable[..., Scripted]]:
-    """Starts a scripted server; all are closed at the end."""
-    started: list[tuple[Scripted, threading.Thread]] = []
-
-    def start(*replies: Reply) -> Scripted:
-        server = Scripted(replies)
-        thread = threading.Thread(target=server.server.serve_forever, args=(0.01,))
-        thread.start()
-        started.append((server, thread))
-        return server
-
-    yield start
-    for server, thread in started:
-        server.server.shutdown()
-        thread.join()
-        server.server.server_close()
+def scripted() -> Iterator[Script]:
+    """Servers that answer as scripted."""
+    with scripting() as start:
+        yield start

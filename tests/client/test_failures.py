@@ -2,7 +2,6 @@
 
 import json
 import socket
-from collections.abc import Callable
 
 import anyio
 import pytest
@@ -19,9 +18,8 @@ from ollama_tts.errors import (
     Unreachable,
     UpstreamFailed,
 )
-from tests.support.scripted_http import Reply, Scripted
+from tests.support.scripted_http import Reply, Script
 
-Script = Callable[..., Scripted]
 FULL = Reply(503, b'{"error": "server busy"}', {"Retry-After": "2"})
 SOUND = Reply(body=b'{"response": "AAEC", "done": true}')
 CUT = Reply(cut=True)

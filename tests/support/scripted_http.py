@@ -1,7 +1,8 @@
 """A server that answers as a script says: for failures that a healthy server does not have."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -70,3 +71,28 @@ class Scripted:
         with self._lock:
             self.requests.append(request)
             return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
+
+Script = Callable[..., Scripted]
+"""Starts a server with the replies it is given."""
+
+
+@contextmanager
+def scripting() -> Iterator[Script]:
+    """Starts scripted servers; all are closed with the block."""
+    started: list[tuple[Scripted, threading.Thread]] = []
+
+    def start(*replies: Reply) -> Scripted:
+        server = Scripted(replies)
+        thread = threading.Thread(target=server.server.serve_forever, args=(0.01,))
+        thread.start()
+        started.append((server, thread))
+        return server
+
+    try:
+        yield start
+    finally:
+        for server, thread in started:
+            server.server.shutdown()
+            thread.join()
+            server.server.server_close()

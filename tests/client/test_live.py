@@ -141,9 +141,11 @@ async def test_keeping_models_asynchronously(later: AsyncClient, tmp_path: Path)
     path = tmp_path / "Modelfile"
     path.write_text("FROM tone\nPARAMETER num_gpu 0\n")
     statuses: list[str] = []
-    await later.create(
-        "later", path, quantize="fp32", on_progress=lambda s: statuses.append(s.status)
-    )
+
+    def note(step: ProgressResponse) -> None:
+        statuses.append(step.status)
+
+    await later.create("later", path, quantize="fp32", on_progress=note)
     assert statuses[-1] == "success"
     await later.copy("later", "evenlater")
     assert {"later:latest", "evenlater:latest"} <= {m.name for m in await later.list()}

@@ -157,8 +157,9 @@ class Engine:
     def _run(self) -> None:
         try:
             while self._take():
-                self._post(self._floor.turn())
+                events = self._floor.turn()
                 self._count()
+                self._post(events)
         except BaseException as error:
             log.exception("the engine's thread ended")
             self._post([(self._die, EngineDead(f"the model's engine broke: {error!r}"))])

@@ -98,9 +98,10 @@ class Floor:
         return events
 
     def close(self) -> None:
-        """Free every slot and the model."""
-        for speaking in list(self._all.values()):
-            self._end(speaking)
+        """Forget everyone and close the model, which frees its slots."""
+        for entry in self._all:
+            self.batcher.remove(entry)
+        self._all.clear()
         self._model.close()
 
     def _start(self, entry: Entry, now_s: float) -> None:

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <utility>
+#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -49,6 +50,32 @@ class Buffer {
   }
   void* data_ = nullptr;
   size_t bytes_ = 0;
+};
+
+// Memory for everything that lives as long as a model, handed out from a few large pieces: the
+// system can back these with large pages, which weights that are read through at every step need.
+class Arena {
+ public:
+  unsigned char* take(size_t bytes) {
+    bytes = (bytes + 63) / 64 * 64;
+    if (bytes > left_) {
+      pieces_.emplace_back(bytes > kPiece ? bytes : kPiece);
+      next_ = pieces_.back().as();
+      left_ = pieces_.back().bytes();
+    }
+    unsigned char* taken = next_;
+    next_ += bytes;
+    left_ -= bytes;
+    taken_ += bytes;
+    return taken;
+  }
+  size_t bytes() const { return taken_; }
+
+ private:
+  static constexpr size_t kPiece = size_t{64} << 20;
+  std::vector<Buffer> pieces_;
+  unsigned char* next_ = nullptr;
+  size_t left_ = 0, taken_ = 0;
 };
 
 }  // namespace ott

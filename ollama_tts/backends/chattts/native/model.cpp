@@ -53,10 +53,10 @@ Model::Model(const ott_shape& shape)
       norm_last_(shape.hidden),
       cosine_((size_t)shape.positions * head_ / 2),
       sine_(cosine_.size()),
-      head_code_(shape.codebooks * shape.codes, shape.hidden, wide_),
-      head_text_(shape.texts, shape.hidden, wide_),
-      embed_code_(shape.codebooks * shape.codes, shape.hidden, plain_ == Format::kFloat32),
-      embed_text_(shape.texts, shape.hidden, plain_ == Format::kFloat32),
+      head_code_(arena_, shape.codebooks * shape.codes, shape.hidden, wide_),
+      head_text_(arena_, shape.texts, shape.hidden, wide_),
+      embed_code_(arena_, shape.codebooks * shape.codes, shape.hidden, plain_ == Format::kFloat32),
+      embed_text_(arena_, shape.texts, shape.hidden, plain_ == Format::kFloat32),
       filled_(OTT_PARTS),
       cache_(shape.slots, shape.layers, shape.heads, head_, plain_ == Format::kFloat32,
              (size_t)std::max<int64_t>(shape.cache_bytes, 0)),
@@ -65,10 +65,10 @@ Model::Model(const ott_shape& shape)
       scratch_(shape.threads) {
   const int hidden = shape.hidden;
   for (auto& layer : layers_) {
-    layer.qkv = PackedMatrix(3 * hidden, hidden, plain_);
-    layer.output = PackedMatrix(hidden, hidden, plain_);
-    layer.gate_up = PackedMatrix(2 * shape.inner, hidden, plain_);
-    layer.down = PackedMatrix(hidden, shape.inner, wide_);
+    layer.qkv = PackedMatrix(arena_, 3 * hidden, hidden, plain_);
+    layer.output = PackedMatrix(arena_, hidden, hidden, plain_);
+    layer.gate_up = PackedMatrix(arena_, 2 * shape.inner, hidden, plain_);
+    layer.down = PackedMatrix(arena_, hidden, shape.inner, wide_);
     layer.norm_attention.resize(hidden);
     layer.norm_feed.resize(hidden);
   }
@@ -81,13 +81,6 @@ bool Model::ready() const {
   const int64_t wanted[OTT_PARTS] = {h * l, h * l, h * l, h * l, inner * l, inner * l, h * l,
                                      l, l, 1, 1, texts, texts, codes, codes};
   return std::equal(filled_.begin(), filled_.end(), wanted);
-}
-
-size_t Model::weight_bytes() const {
-  size_t bytes = head_code_.bytes() + head_text_.bytes() + embed_code_.bytes() + embed_text_.bytes();
-  for (const auto& layer : layers_)
-    bytes += layer.qkv.bytes() + layer.output.bytes() + layer.gate_up.bytes() + layer.down.bytes();
-  return bytes;
 }
 
 int Model::start(const ott_job& from) {

@@ -50,7 +50,7 @@ class Model {
   int step(int chunks, const ott_chunk* chunk, int decodes, const int32_t* decode, int32_t* drawn,
            ott_outcome* outcomes, float* hidden, int32_t* codes);
   int read(int slot, int start, int stop, float* hidden, float* logits);
-  size_t weight_bytes() const;
+  size_t weight_bytes() const { return arena_.bytes(); }
   size_t cache_bytes(bool used) const { return used ? cache_.used_bytes() : cache_.bytes(); }
 
  private:
@@ -82,6 +82,7 @@ class Model {
   const Kernels& kernels_;
   const Format plain_, wide_;     // of most matrices; of those whose inputs have heavy tails
   const int head_;                // dimension of a head
+  Arena arena_;                   // holds every matrix and table
   std::vector<Layer> layers_;
   std::vector<float> norm_last_, cosine_, sine_;
   PackedMatrix head_code_, head_text_;

@@ -48,28 +48,29 @@ int group_of(int inputs) {
   return group;
 }
 
-PackedMatrix::PackedMatrix(int outputs, int inputs, Format format) {
+PackedMatrix::PackedMatrix(Arena& arena, int outputs, int inputs, Format format) {
   view_.format = format;
   view_.outputs = outputs;
   view_.inputs = inputs;
   view_.panels = (outputs + kPanel - 1) / kPanel;
   view_.panel_bytes = panel_bytes(format, inputs);
   const size_t bytes = view_.panel_bytes * view_.panels;
-  values_ = Buffer(bytes);
   const bool int8 = format == Format::kInt8 || format == Format::kInt8Wide;
-  memset(values_.as(), int8 ? 128 : 0, bytes);
+  values_ = arena.take(bytes);
+  memset(values_, int8 ? 128 : 0, bytes);
   view_.group = int8 ? group_of(inputs) : inputs;
   view_.groups = inputs / view_.group;
   if (int8) {
-    scales_ = Buffer((size_t)view_.panels * view_.groups * kPanel * sizeof(float));
-    memset(scales_.as(), 0, scales_.bytes());
+    const size_t scale_bytes = (size_t)view_.panels * view_.groups * kPanel * sizeof(float);
+    scales_ = reinterpret_cast<float*>(arena.take(scale_bytes));
+    memset(scales_, 0, scale_bytes);
   }
-  view_.values = values_.as();
-  view_.scales = scales_.as<float>();
+  view_.values = values_;
+  view_.scales = scales_;
 }
 
 void PackedMatrix::set_row(int output, const float* values) {
-  uint8_t* panel = values_.as() + (size_t)(output / kPanel) * view_.panel_bytes;
+  uint8_t* panel = values_ + (size_t)(output / kPanel) * view_.panel_bytes;
   const int lane = output % kPanel;
   if (view_.format == Format::kFloat32) {
     float* to = reinterpret_cast<float*>(panel) + lane;
@@ -78,7 +79,7 @@ void PackedMatrix::set_row(int output, const float* values) {
     uint16_t* to = reinterpret_cast<uint16_t*>(panel) + lane * 2;
     for (int k = 0; k < view_.inputs; k++) to[k / 2 * 2 * kPanel + k % 2] = to_bfloat16(values[k]);
   } else {
-    float* scales = scales_.as<float>() + (size_t)(output / kPanel) * view_.groups * kPanel + lane;
+    float* scales = scales_ + (size_t)(output / kPanel) * view_.groups * kPanel + lane;
     quantise_row(panel, lane, scales, values);
   }
 }
@@ -97,25 +98,28 @@ void PackedMatrix::quantise_row(uint8_t* panel, int lane, float* scales, const f
   }
 }
 
-Table::Table(int rows, int width, bool wide) : rows_(rows), width_(width), wide_(wide) {
-  values_ = Buffer((size_t)rows * width * (wide ? 4 : 2));
+Table::Table(Arena& arena, int rows, int width, bool wide) : width_(width), wide_(wide) {
+  values_ = arena.take((size_t)rows * width * (wide ? 4 : 2));
 }
 
 void Table::set_row(int row, const float* values) {
   const size_t at = (size_t)row * width_;
-  if (wide_)
-    memcpy(values_.as<float>() + at, values, width_ * sizeof(float));
-  else
-    for (int k = 0; k < width_; k++) values_.as<uint16_t>()[at + k] = to_bfloat16(values[k]);
+  if (wide_) {
+    memcpy(reinterpret_cast<float*>(values_) + at, values, width_ * sizeof(float));
+    return;
+  }
+  for (int k = 0; k < width_; k++)
+    reinterpret_cast<uint16_t*>(values_)[at + k] = to_bfloat16(values[k]);
 }
 
 void Table::add_to(int row, float* to) const {
   const size_t at = (size_t)row * width_;
-  if (wide_)
-    for (int k = 0; k < width_; k++) to[k] += values_.as<float>()[at + k];
-  else
-    for (int k = 0; k < width_; k++)
-      to[k] += from_bits((uint32_t)values_.as<uint16_t>()[at + k] << 16);
+  if (wide_) {
+    for (int k = 0; k < width_; k++) to[k] += reinterpret_cast<const float*>(values_)[at + k];
+    return;
+  }
+  for (int k = 0; k < width_; k++)
+    to[k] += from_bits((uint32_t)reinterpret_cast<const uint16_t*>(values_)[at + k] << 16);
 }
 
 }  // namespace ott

@@ -17,36 +17,34 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
   // `inputs` must be a multiple of 16. int8: groups of at most 128 inputs share a scale.
-  PackedMatrix(int outputs, int inputs, Format format);
+  PackedMatrix(Arena& arena, int outputs, int inputs, Format format);
 
   // Fill output row `output` from `inputs` values.
   void set_row(int output, const float* values);
 
   const Matrix& view() const { return view_; }
-  size_t bytes() const { return values_.bytes() + scales_.bytes(); }
 
  private:
   void quantise_row(uint8_t* panel, int lane, float* scales, const float* values);
 
   Matrix view_;
-  Buffer values_, scales_;
+  uint8_t* values_ = nullptr;
+  float* scales_ = nullptr;
 };
 
 // A table of embeddings, float32 or bfloat16.
 class Table {
  public:
   Table() = default;
-  Table(int rows, int width, bool wide);
+  Table(Arena& arena, int rows, int width, bool wide);
   void set_row(int row, const float* values);
   // to [width] += row
   void add_to(int row, float* to) const;
-  int rows() const { return rows_; }
-  size_t bytes() const { return values_.bytes(); }
 
  private:
-  int rows_ = 0, width_ = 0;
+  int width_ = 0;
   bool wide_ = true;
-  Buffer values_;
+  uint8_t* values_ = nullptr;
 };
 
 // The largest group of at most 128 inputs that divides `inputs`, a multiple of 16.

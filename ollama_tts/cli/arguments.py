@@ -1,11 +1,9 @@
-"""Every command with its arguments; `command` names the function that carries it out."""
+"""Every command with its arguments; `command` names the function that carries it out.
+
+Nothing is imported here that help can do without: what a command needs it imports itself.
+"""
 
 import argparse
-from pathlib import Path
-
-from ollama_tts.config import VARIABLES
-from ollama_tts.errors import InvalidOption
-from ollama_tts.version import __version__
 
 
 class _Commands:
@@ -15,7 +13,13 @@ class _Commands:
         self._parsers = root.add_subparsers(title="commands", metavar="COMMAND")
 
     def add(
-        self, name: str, function: str, about: str, *, alias: str | None = None
+        self,
+        name: str,
+        function: str,
+        about: str,
+        *,
+        alias: str | None = None,
+        add_help: bool = True,
     ) -> argparse.ArgumentParser:
         """One command more, carried out by `function`."""
         command = self._parsers.add_parser(
@@ -24,6 +28,7 @@ class _Commands:
             description=about,
             aliases=(alias,) if alias else (),
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=add_help,
         )
         command.set_defaults(command=function)
         return command
@@ -40,7 +45,10 @@ def parser() -> argparse.ArgumentParser:
         description="An Ollama-compatible server that speaks, and its client.",
         epilog="`ollama-tts COMMAND --help` tells more; `serve --help` lists all settings.",
     )
-    root.add_argument("-v", "--version", action="version", version=f"ollama-tts {__version__}")
+    root.add_argument(
+        "-v", "--version", action="store_const", dest="command", const="serve:version",
+        help="print the versions of client and server",
+    )  # fmt: skip
     root.set_defaults(command="")
     commands = _Commands(root)
     _add_serving(commands)
@@ -56,13 +64,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_serving(commands: _Commands) -> None:
-    serve = commands.add("serve", "serve:serve", "Start the server.", alias="start")
-    width = max(len(variable.name) for variable in VARIABLES)
-    lines = (
-        f"  {v.name:{width}}  {v.help}" + (f" (default {v.default})" if v.default else "")
-        for v in VARIABLES
-    )
-    serve.epilog = "environment variables:\n" + "\n".join(lines)
+    serve = commands.add("serve", "serve:serve", "Start the server.", alias="start", add_help=False)
+    serve.add_argument(
+        "-h", "--help", action="store_const", dest="command", const="serve:show_help",
+        help="show this help message and exit",
+    )  # fmt: skip
+    serve.set_defaults(parser=serve)
     commands.add("version", "serve:version", "Print the versions of client and server.")
 
 
@@ -105,7 +112,7 @@ def _add_sound(command: argparse.ArgumentParser) -> None:
 def _add_batch(commands: _Commands) -> None:
     batch = commands.add("batch", "batch:batch", "Speak each line of a file into a file.")
     batch.add_argument("file", metavar="FILE", help="one text a line; `-` is standard input")
-    batch.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
+    batch.add_argument("-o", "--output", metavar="DIR", required=True)
     batch.add_argument("-m", "--model", metavar="MODEL", help="default: as the server's settings")
     batch.add_argument("--concurrency", metavar="N", type=_positive, default=4)
     _add_sound(batch)
@@ -115,7 +122,7 @@ def _add_transfers(commands: _Commands) -> None:
     create = commands.add("create", "models:create", "Make a model from a Modelfile.")
     create.add_argument("model", metavar="MODEL")
     create.add_argument(
-        "-f", "--file", metavar="MODELFILE", type=Path, default=Path("Modelfile"),
+        "-f", "--file", metavar="MODELFILE", default="Modelfile",
         help="default: Modelfile",
     )  # fmt: skip
     create.add_argument("-q", "--quantize", metavar="Q", help="int8, int4, fp16, q8_0 …")
@@ -176,6 +183,7 @@ def _add_bench(commands: _Commands) -> None:
 
 
 def _option(text: str) -> tuple[str, object]:
+    from ollama_tts.errors import InvalidOption
     from ollama_tts.options import parse_text
 
     name, equals, value = text.partition("=")

@@ -50,7 +50,7 @@ def batch(arguments: argparse.Namespace) -> None:
     settings = Settings.from_env()
     options = sound_options(arguments)
     suffix = str(resolve(options).speech.audio_format)
-    folder: Path = arguments.output
+    folder = Path(arguments.output)
     folder.mkdir(parents=True, exist_ok=True)
     lines = _lines(_read(arguments.file), folder, suffix)
     model = arguments.model or settings.default_model or "hibari"

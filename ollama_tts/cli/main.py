@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
 from ollama_tts.cli.arguments import parser
 from ollama_tts.errors import InvalidModelfile, OllamaTTSError
@@ -49,5 +48,6 @@ def _one_line(error: Exception) -> str:
 
 def _forget_stdout() -> None:
     """Let the interpreter's last flush go nowhere: nobody reads it any more."""
-    with Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

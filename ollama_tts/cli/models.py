@@ -5,6 +5,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 from ollama_tts.cli import units
 from ollama_tts.cli.progress import ProgressLines
@@ -30,7 +31,7 @@ def create(arguments: argparse.Namespace) -> None:
     """`create MODEL -f Modelfile [-q Q]`."""
     with connect() as client, ProgressLines(sys.stderr) as progress:
         client.create(
-            arguments.model, arguments.file, quantize=arguments.quantize, on_progress=progress
+            arguments.model, Path(arguments.file), quantize=arguments.quantize, on_progress=progress
         )
 
 

@@ -1,9 +1,9 @@
-"""serve and version."""
+"""serve, with all settings in its help, and version."""
 
 import argparse
 import sys
 
-from ollama_tts.config import Settings
+from ollama_tts.config import VARIABLES, Settings
 from ollama_tts.errors import OllamaTTSError
 from ollama_tts.version import __version__
 
@@ -13,6 +13,17 @@ def serve(arguments: argparse.Namespace) -> None:  # noqa: ARG001  # one shape f
     from ollama_tts.server.run import serve as run_server
 
     run_server(Settings.from_env())
+
+
+def show_help(arguments: argparse.Namespace) -> None:
+    """`serve --help`: the usual help, and every environment variable."""
+    width = max(len(variable.name) for variable in VARIABLES)
+    lines = (
+        f"  {v.name:{width}}  {v.help}" + (f" (default {v.default})" if v.default else "")
+        for v in VARIABLES
+    )
+    arguments.parser.epilog = "environment variables:\n" + "\n".join(lines)
+    arguments.parser.print_help()
 
 
 def version(arguments: argparse.Namespace) -> None:  # noqa: ARG001

@@ -17,7 +17,10 @@ from ollama_tts.metrics import Metrics
 from ollama_tts.options import audible
 from ollama_tts.store.model import LocalModel
 
-PIECE_S = 0.5
+FIRST_PIECE_S = 0.25
+PIECE_S = 2.0
+"""Kept sound is replayed in large pieces; only an answer's first is short, to leave at once."""
+
 _AFTER_THE_VOICE = frozenset({"audio_format", "sample_rate", "gain_db", "pause_ms", "seed"})
 
 
@@ -60,7 +63,11 @@ class Voice:
         shared = key in self._memory.flights
         self.hits += kept is not None or shared
         self._memory.metrics.cache("hit" if kept is not None or shared else "miss")
-        source = self._replay(kept) if kept is not None else self._share(key, utterance, cache)
+        source = (
+            self._replay(kept, utterance)
+            if kept is not None
+            else self._share(key, utterance, cache)
+        )
         async with aclosing(source) as pieces:
             async for piece in pieces:
                 yield piece
@@ -74,16 +81,15 @@ class Voice:
             lambda pieces: _keep(cache, key, pieces),
         )
 
-    async def _replay(self, sound: Sound) -> AsyncGenerator[Piece, None]:
-        size = int(PIECE_S * self._runner.traits.sample_rate_hz)
-        starts = range(0, max(1, len(sound.samples)), size)
-        for start in starts:
-            last = start + size >= len(sound.samples)
-            yield Piece(
-                sound.samples[start : start + size],
-                sound.steps if last else 0,
-                "stop" if last else None,
-            )
+    async def _replay(self, sound: Sound, utterance: Utterance) -> AsyncGenerator[Piece, None]:
+        rate_hz = self._runner.traits.sample_rate_hz
+        size = int((PIECE_S if utterance.index else FIRST_PIECE_S) * rate_hz)
+        start = 0
+        while start + size < len(sound.samples):
+            yield Piece(sound.samples[start : start + size], 0)
+            start += size
+            size = int(PIECE_S * rate_hz)
+        yield Piece(sound.samples[start:], sound.steps, "stop")
 
     def _key(self, utterance: Utterance) -> str:
         fixed = self._runner.traits.deterministic

@@ -20,6 +20,8 @@ from ollama_tts.service.events import AudioChunk, SpeechDone, SpeechEvent, Speec
 Events = AsyncGenerator[SpeechEvent, None]
 
 PIECE_BYTES = LINE_BYTES * MAX_PIECE_LINES
+STREAM_LINES = 40
+"""Base64 lines of one NDJSON line: 1,920 bytes, 40 ms of 16-bit sound at 24 kHz."""
 _MAX_TEXT_CHARS = 400  # 12 bytes each at worst: room in a line of 48 KiB beside the sound
 
 
@@ -36,9 +38,9 @@ class Shape:
     model: str
     chat: bool
 
-    def part(self, text: str, audio: Audio) -> Answer:
-        """One object of a stream, with some base64 text."""
-        return self._object(text, audio=audio)
+    def part(self, text: str, audio: Audio, stamp: str) -> Answer:
+        """One object of a stream, with some base64 text; `stamp` is when it was made."""
+        return self._object(text, audio=audio, stamp=stamp)
 
     def bare(self, done_reason: str) -> Answer:
         """The single object of a load or an unload."""
@@ -56,8 +58,10 @@ class Shape:
             eval_duration=max(1, done.eval_ns),
         )
 
-    def _object(self, text: str, done_reason: str = "", audio: Audio | None = None) -> Answer:
-        stamp, done = now_text(), bool(done_reason)
+    def _object(
+        self, text: str, done_reason: str = "", audio: Audio | None = None, stamp: str = ""
+    ) -> Answer:
+        stamp, done = stamp or now_text(), bool(done_reason)
         if self.chat:
             message = Message(role="assistant", content=text)
             return ChatResponse(model=self.model, created_at=stamp, message=message, done=done,
@@ -103,29 +107,47 @@ async def opened(events: Events) -> SpeechStarted:
 
 
 async def ndjson(events: Events, shape: Shape) -> Chunks:
-    """One object a line, each under 48 KiB; the last has `done: true` and the figures."""
+    """One object a line, each far under 48 KiB; the last has `done: true` and the figures.
+
+    What is there at once goes out at once: the lines of one event are one write.
+    """
     async with aclosing(events):
         started = await opened(events)
         yield Head(NDJSON)
         lines = Base64Lines()
         async for event in events:
             if isinstance(event, AudioChunk):
-                for part in _parts(lines.feed(event.data), part_audio(started, event)):
-                    yield encode_line(shape.part(*part))
+                audio = part_audio(started, event)
+                yield _lines(shape, lines.feed(event.data), audio)
             elif isinstance(event, SpeechDone):
                 if rest := lines.finish():
-                    yield encode_line(shape.part(rest, _silent(started, event.duration_s)))
+                    yield _lines(shape, rest, _silent(started, event.duration_s))
                 yield encode_line(shape.last("", total_audio(started, event), event))
 
 
+def _lines(shape: Shape, text: str, audio: Audio) -> bytes:
+    stamp = now_text()
+    return b"".join(
+        encode_line(shape.part(piece, each, stamp)) for piece, each in _parts(text, audio)
+    )
+
+
 def _parts(text: str, audio: Audio) -> Iterator[tuple[str, Audio]]:
-    """Base64 text in pieces that fit a line; what the chunk says stands on the first alone."""
-    first, *others = split_lines(text) or [""]
-    yield first, audio
-    for piece in others:
-        assert audio.start_s is not None
-        end_s = audio.start_s + audio.duration_s
-        yield piece, msgspec.structs.replace(audio, start_s=end_s, duration_s=0.0, text="")
+    """Base64 text in pieces that fit a line; what the chunk says stands on the first alone.
+
+    The chunk's time is shared out by the length of the pieces.
+    """
+    pieces = split_lines(text, STREAM_LINES) or [""]
+    assert audio.start_s is not None
+    start_s, whole_s, chars = audio.start_s, audio.duration_s, len(text) or 1
+    for piece in pieces:
+        share_s = whole_s * len(piece) / chars if text else whole_s
+        yield (
+            piece,
+            msgspec.structs.replace(audio, start_s=round(start_s, 6), duration_s=round(share_s, 6)),
+        )
+        start_s += share_s
+        audio.text = ""
 
 
 def _silent(started: SpeechStarted, at_s: float) -> Audio:

@@ -43,7 +43,7 @@ class CreateService:
         self._store = store
         self._models = models
 
-    async def create(self, request: CreateRequest) -> AsyncGenerator[Progress]:
+    async def create(self, request: CreateRequest) -> AsyncGenerator[Progress, None]:
         """Make a model; the last status is `success`.
 
         Raises:

@@ -4,7 +4,7 @@ Error texts differ by endpoint, as Ollama's do. Disk work runs in threads.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
 from ollama_tts.backends.catalog import Catalog
@@ -137,7 +137,7 @@ class ModelService:
         kept = {model.weights_key for model in self._store.list()}
         return [model for model in loaded if model.weights_key not in kept]
 
-    async def pull(self, request: PullRequest) -> AsyncIterator[Progress]:
+    async def pull(self, request: PullRequest) -> AsyncGenerator[Progress, None]:
         """Bring a model into the store; voices of installed packages need no network.
 
         Raises:
@@ -152,7 +152,7 @@ class ModelService:
         async for progress in self._install(package):
             yield progress
 
-    async def _install(self, package: PackageModel) -> AsyncIterator[Progress]:
+    async def _install(self, package: PackageModel) -> AsyncGenerator[Progress, None]:
         manifest, _ = package_manifest(package)
         for layer in manifest.blobs():
             size = layer.size_bytes
@@ -173,7 +173,7 @@ class ModelService:
             "pulls nothing else; create it from a folder of weights: FROM ./folder"
         )
 
-    async def push(self, request: PushRequest) -> AsyncIterator[Progress]:
+    async def push(self, request: PushRequest) -> AsyncGenerator[Progress, None]:
         """Refuse to push, in the order in which Ollama refuses.
 
         Raises:

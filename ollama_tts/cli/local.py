@@ -1,9 +1,10 @@
 """`Local`: a node in this process speaks, without a port."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import Mapping
 from contextlib import aclosing
 
-from ollama_tts.cli.job import Job
+from ollama_tts.cli.job import Job, Sound
+from ollama_tts.cli.stretches import joined
 from ollama_tts.client import OnProgress, SpeechChunk, SpeechEnd
 from ollama_tts.node import Node
 from ollama_tts.protocol.ollama import ProgressResponse, PullRequest
@@ -43,9 +44,20 @@ class Local:
                 )
             )
 
-    async def speak(self, job: Job) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
+    async def speak(self, job: Job) -> Sound:
         """See `Speaker.speak`."""
-        request = SpeechRequest(job.model, job.text, job.options, whole=job.whole)
+        if isinstance(job.text, str):
+            sound = self._ask(job, job.text, job.options, whole=job.whole)
+        else:
+            sound = joined(job, job.text, lambda text, options: self._ask(job, text, options))
+        async with aclosing(sound) as events:
+            async for event in events:
+                yield event
+
+    async def _ask(
+        self, job: Job, text: str, options: Mapping[str, object], *, whole: bool = False
+    ) -> Sound:
+        request = SpeechRequest(job.model, text, options, whole=whole)
         audio = AudioFormat("", "", 0)
         async with aclosing(self._node.speech.speak(request)) as events:
             async for event in events:

@@ -1,4 +1,4 @@
-"""Text that is still being written, spoken by a server that takes whole texts.
+"""Text that is still being written, spoken by one that takes whole texts.
 
 The text is cut after complete utterances. While one stretch is spoken, what becomes complete is
 gathered for the next request; the sound of all is joined into one file here.
@@ -33,7 +33,7 @@ _RULES = TextRules(languages=("en", "zh", "ja"), alphabet="any", reads_numbers=T
 async def joined(
     job: Job, parts: AsyncIterator[str], ask: Ask
 ) -> AsyncGenerator[SpeechChunk | SpeechEnd]:
-    """The job's one file of all that `parts` say.
+    """The job's one file of all that `parts` say; an empty part ends an utterance at once.
 
     `ask` speaks one stretch with the options that it is given.
 
@@ -72,9 +72,10 @@ class _Gathering:
 
     def __init__(self, parts: AsyncIterator[str], language: str) -> None:
         self._parts = parts
-        self._preparer = Preparer(_RULES, language=language, normalize=False)
-        self._text = ""
-        self._start = 0  # of `_text` in the whole input
+        self._language = language
+        self._preparer = self._fresh()
+        self._text = ""  # what no stretch holds yet
+        self._start = 0  # of `_text` in what the preparer has been given
         self._ready: deque[_Stretch] = deque()
         self._news = asyncio.Event()
         self._ended = False
@@ -83,9 +84,12 @@ class _Gathering:
         """Read the parts to their end."""
         try:
             async for part in self._parts:
-                self._text += part
-                self._cut(self._preparer.feed(part))
-            self._cut(self._preparer.finish())
+                if part:
+                    self._text += part
+                    self._cut(self._preparer.feed(part))
+                else:
+                    self._close()
+            self._close()
         finally:
             self._ended = True
             self._news.set()
@@ -101,6 +105,15 @@ class _Gathering:
         stretch = _Stretch("".join(s.text for s in self._ready), self._ready[-1].pause)
         self._ready.clear()
         return stretch
+
+    def _fresh(self) -> Preparer:
+        return Preparer(_RULES, language=self._language, normalize=False)
+
+    def _close(self) -> None:
+        """What was written ends here, complete or not; what cannot be spoken is left out."""
+        self._cut(self._preparer.finish())
+        self._preparer = self._fresh()
+        self._text, self._start = "", 0
 
     def _cut(self, utterances: list[PreparedUtterance]) -> None:
         for utterance in utterances:

@@ -90,6 +90,33 @@ def test_standard_input_is_spoken_as_it_comes(either: Cli) -> None:
     assert said.replace(" ", "") == "Thefirstsentenceishere.Andthesecondfollows.Caf\u00e9!"
 
 
+def test_a_line_is_spoken_when_its_writer_pauses(either: Cli) -> None:
+    with either.start("run", "tone") as running:
+        running.stdin.write(b"Only one line\n")
+        first = running.stdout.read(2000)  # comes though nothing follows and nothing ends
+        out, error = running.end(b"and another\n")
+        assert (running.process.returncode, error) == (0, "")
+    assert heard_streamed(first + out).replace(" ", "") == "Onlyonelineandanother"
+
+
+def test_lines_typed_at_a_terminal_are_spoken_one_by_one(alone: Cli) -> None:
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "ollama_tts", "run", "tone"], bufsize=0,
+        stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=alone.environment,
+    ) as process:  # fmt: skip
+        os.close(slave)
+        assert process.stdout is not None
+        os.write(master, b"Typed\n")
+        sound = process.stdout.read(2000)
+        os.write(master, b"twice\n\x04")  # Ctrl-D
+        out, error = process.communicate(timeout=PATIENCE_S)
+    os.close(master)
+    assert process.returncode == 0
+    assert error == b"Type what to say; Ctrl-D ends it.\n"
+    assert heard_streamed(sound + out) == "Typedtwice"
+
+
 def test_standard_input_into_a_file(either: Cli, tmp_path: Path) -> None:
     path = tmp_path / "a.flac"
     text = "One sentence. " * 40

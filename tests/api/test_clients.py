@@ -23,8 +23,13 @@ JS_CLIENT = "ollama@0.6.4"
 SCRIPT = Path(__file__).parent.parent / "support" / "ollama_js.mjs"
 
 
-def heard(text: str) -> str:
+def heard(text: str | None) -> str:
+    assert text is not None
     return listen_s16(base64.b64decode(text)[44:], 24_000).replace(" ", "")
+
+
+def joined(parts: list[ollama.GenerateResponse]) -> str:
+    return "".join(part.response or "" for part in parts)
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def test_ollama_python_generates(python: ollama.Client) -> None:
     assert whole.done_reason == "stop"
     assert whole.eval_count
     parts = list(python.generate("tone", TEXT, stream=True))
-    assert heard("".join(part.response for part in parts)) == SAID
+    assert heard(joined(parts)) == SAID
     assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
 
 
@@ -52,7 +57,7 @@ def test_ollama_python_chats(python: ollama.Client) -> None:
 
 def test_ollama_python_sends_options_and_keep_alive(python: ollama.Client) -> None:
     whole = python.generate("tone", TEXT, options={"audio_format": "flac"}, keep_alive="5m")
-    assert base64.b64decode(whole.response).startswith(b"fLaC")
+    assert base64.b64decode(whole.response or "").startswith(b"fLaC")
     [running] = python.ps().models
     assert (running.name, running.model) == ("tone:latest", "tone:latest")
     assert python.generate("tone", keep_alive=0).done_reason == "unload"
@@ -100,7 +105,7 @@ async def test_ollama_python_asynchronously(live: LiveServer) -> None:
     async with ollama.AsyncClient(host=live.url) as client:
         assert heard((await client.generate("tone", TEXT)).response) == SAID
         parts = [part async for part in await client.generate("tone", TEXT, stream=True)]
-        assert heard("".join(part.response for part in parts)) == SAID
+        assert heard(joined(parts)) == SAID
         assert (await client.list()).models
         assert (await client.show("tone")).modelinfo is not None
 
@@ -108,7 +113,7 @@ async def test_ollama_python_asynchronously(live: LiveServer) -> None:
 def test_ollama_python_reads_a_minute_of_sound(python: ollama.Client) -> None:
     parts = list(python.generate("tone", "All is well here. " * 100, stream=True))
     assert parts[-1].done
-    assert len(base64.b64decode("".join(part.response for part in parts))) > 60 * 48_000
+    assert len(base64.b64decode(joined(parts))) > 60 * 48_000
 
 
 @pytest.fixture(scope="session")
@@ -150,7 +155,7 @@ def closed_after(model: OllamaLLM | ChatOllama) -> Iterator[None]:
     """Close the connections that LangChain keeps and never closes."""
     yield
     assert model._client is not None
-    model._client.close()
+    model._client.close()  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize("streaming", [True, False])

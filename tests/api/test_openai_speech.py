@@ -34,7 +34,7 @@ def speech(http: httpx.Client, **fields: object) -> httpx.Response:
 
 def samples_of(file: bytes) -> tuple[NDArray[np.float64], int]:
     """Decode a whole file in one session: mono samples [N] and their rate in Hz."""
-    with av.open(io.BytesIO(file)) as container:
+    with av.open(io.BytesIO(file), "r") as container:
         [stream] = container.streams.audio
         rate = int(stream.rate)
         resampler = av.AudioResampler(format="flt", layout="mono", rate=rate)

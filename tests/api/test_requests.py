@@ -275,7 +275,7 @@ def test_lists_are_never_null_and_entries_complete(own_http: httpx.Client) -> No
     assert entry["name"] == entry["model"] == "tone:latest"
     assert len(entry["digest"]) == 64
     assert isinstance(entry["size"], int)
-    assert datetime.fromisoformat(entry["modified_at"])
+    assert datetime.fromisoformat(entry["modified_at"]).tzinfo is not None
     assert all(isinstance(value, str | list) for name, value in entry["details"].items()
                if name not in {"context_length", "embedding_length"})  # fmt: skip
 

@@ -4,6 +4,7 @@ import io
 import wave
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -61,7 +62,7 @@ def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:
 )
 @pytest.mark.parametrize("stream", [True, False])
 def test_generate_speaks_items_in_order_into_one_file(
-    body: object, stream: bool, http: httpx.Client
+    body: dict[str, Any] | list[dict[str, Any]], stream: bool, http: httpx.Client
 ) -> None:
     items = body if isinstance(body, list) else [body]
     first = {**items[0], "stream": stream}

@@ -113,3 +113,25 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
             pass
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
+
+
+def resident_bytes(process: "subprocess.Popen[str]") -> int:
+    """Memory of a process at its highest so far."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_body_far_over_the_limit_costs_no_memory(chunked: bool, tmp_path: Path) -> None:
+    port, size = free_port(), 64 * 1024 * 1024
+    with running(tmp_path, f"127.0.0.1:{port}") as process:
+        url = f"http://127.0.0.1:{port}"
+        assert httpx.post(f"{url}/api/generate", json={"model": "tone", "prompt": "Hi."}).is_success
+        before = resident_bytes(process)
+        blocks = (b"x" * 65536 for _ in range(size // 65536))
+        content = blocks if chunked else b"".join(blocks)
+        answer = httpx.post(f"{url}/api/generate", content=content, timeout=60)
+        assert answer.status_code == 413
+        assert resident_bytes(process) - before < 20 * 1024 * 1024

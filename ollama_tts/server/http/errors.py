@@ -112,7 +112,7 @@ def _headers(error: Exception) -> dict[str, str]:
 
 async def on_error(request: Request, error: Exception) -> Response:
     """Starlette's handler for our own errors."""
-    if isinstance(error, errors.OllamaTTSError) and status_of(error) >= 500:
+    if isinstance(error, errors.Failed | errors.OutOfMemory):
         log.error("%s %s failed: %s", request.method, request.url.path, error)
     return refusal(error, request.url.path)
 

@@ -28,6 +28,7 @@ _TOKENS = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
 _SLASHES = re.compile(r"/{2,}")
 _METHODS = "GET,POST,PUT,PATCH,DELETE,HEAD,OPTIONS"
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+_QUIET_PATHS = _OPEN_PATHS | {"/metrics"}
 _MAX_AGE_S = 43200
 
 
@@ -80,7 +81,9 @@ class Guard:
             await linger(receive)
         await answer.finish()
         took_ms = (time.monotonic() - started_s) * 1000
-        log.info("%s %s %d %.1f ms", scope["method"], scope["path"], answer.status, took_ms)
+        level = logging.DEBUG if scope["path"] in _QUIET_PATHS else logging.INFO
+        shown = _shown(scope["path"])
+        log.log(level, "%s %s %d %.1f ms", scope["method"], shown, answer.status, took_ms)
 
     async def _pass(
         self, scope: Scope, headers: Headers, intake: Intake, answer: "_Answer"
@@ -183,6 +186,11 @@ class _Answer:
 def _identity(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _shown(path: str) -> str:
+    """A path as a log line can hold it: printable, and not longer than a line."""
+    return path[:200] if path.isprintable() else ascii(path[:200])
 
 
 def _one_slash(path: str) -> str:

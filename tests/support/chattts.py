@@ -1,17 +1,21 @@
 """Running a ChatTTS step model by hand, without the engine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ollama_tts.backends.base import Runner
 from ollama_tts.backends.chattts.gpt import Precision
 from ollama_tts.backends.chattts.sampler import Noise, exponential
 from ollama_tts.backends.chattts.step_model import Plan, TorchStepModel
 from ollama_tts.backends.chattts.weights import Checkpoint
 from ollama_tts.engine.step_model import Job, OutcomeKind, Prefill, Window
+from ollama_tts.engine.utterance import Piece, Utterance
+from ollama_tts.store.model import LocalModel
+from tests.support.local_models import local_model
 
 CPU = torch.device("cpu")
 FP32 = Precision("fp32", torch.float32, decode_tile=2)
@@ -78,3 +82,15 @@ def run_together(model: TorchStepModel, jobs: Sequence[Job]) -> list[NDArray[np.
     for slot in range(len(jobs)):
         model.stop(slot)
     return made
+
+
+def stored(checkpoint: Checkpoint, **changes: object) -> LocalModel:
+    """A stored model of a checkpoint's files."""
+    model = local_model("chattts-test", "chattts")
+    return replace(model, files=checkpoint.files, **changes)  # type: ignore[arg-type]
+
+
+async def say(runner: Runner, utterance: Utterance) -> tuple[NDArray[np.float32], list[Piece]]:
+    """An utterance's whole sound, and the pieces that it came in."""
+    pieces = [piece async for piece in runner.speak(utterance)]
+    return np.concatenate([piece.samples for piece in pieces]), pieces

@@ -101,7 +101,8 @@ def _spread(name: str, shape: tuple[int, ...]) -> float:
         return 0.05
     if name.startswith("emb_"):
         return 0.5
-    gains = {"q_proj": 1.5, "k_proj": 1.5, "v_proj": 0.6, "o_proj": 0.6, "down_proj": 0.8}
+    gains = {"q_proj": 1.5, "k_proj": 1.5, "v_proj": 0.6, "o_proj": 0.6, "down_proj": 0.8,
+             "head.out": 0.5}  # fmt: skip
     gain = next((value for part, value in gains.items() if part in name), 1.0)
     return gain / math.sqrt(math.prod(shape[1:]))
 

@@ -83,4 +83,4 @@ def decoder_stages(checkpoint: Checkpoint, device: torch.device) -> list[Stage]:
 
 def frames_of(hidden: Tensor) -> Tensor:
     """Hidden states [n, hidden] as frames [2n, hidden / 2]: first halves are the earlier ones."""
-    return hidden.reshape(2 * hidden.shape[0], -1)
+    return hidden.reshape(2 * hidden.shape[0], hidden.shape[1] // 2)

@@ -21,10 +21,15 @@ def row_bucket(rows: int, slots: int) -> int:
 
 def reach_bucket(positions: int, most: int) -> int:
     """How many positions attention reads where the longest row has `positions`."""
-    size = REACH_BUCKET
-    while size < positions:
-        size *= 2
-    return min(size, most)
+    return next(size for size in reach_buckets(most) if size >= positions)
+
+
+def reach_buckets(most: int) -> list[int]:
+    """All values of `reach_bucket` for a cache of `most` positions."""
+    sizes = [REACH_BUCKET]
+    while sizes[-1] < most:
+        sizes.append(sizes[-1] * 2)
+    return [min(size, most) for size in sizes]
 
 
 class GraphedStep:

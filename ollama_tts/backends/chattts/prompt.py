@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 
 from ollama_tts.backends.chattts import upstream
 from ollama_tts.engine.step_model import Prompt
-from ollama_tts.errors import InvalidWeights
+from ollama_tts.errors import InvalidWeights, UnspeakableText
+from ollama_tts.options import SpeechOptions
 from ollama_tts.text.rules import TextRules
 
 SPEED = "[speed_5]"
@@ -63,6 +64,15 @@ class RefineLevels:
     oral: int | None = None
     laugh: int | None = None
     break_: int | None = None
+
+    @classmethod
+    def asked(cls, options: SpeechOptions) -> "RefineLevels | None":
+        """What a request asks of the refine stage; None where it is to be skipped.
+
+        It runs where `refine_text` is set, and where one of its levels is.
+        """
+        levels = cls(options.oral, options.laugh, options.break_)
+        return levels if options.refine_text or levels != cls() else None
 
     @property
     def prompt(self) -> str:
@@ -132,6 +142,15 @@ class Prompter:
         """The text that the refine stage wrote as `ids`; level marks are dropped, as upstream."""
         kept = [i for i in ids if i < self._first_break]
         return str(self._tokenizer.decode(kept, skip_special_tokens=False))
+
+    def check(self, text: str, language: str) -> None:
+        """Refuse prepared text that holds nothing to say.
+
+        Raises:
+            UnspeakableText: No letter and no mark is in it.
+        """
+        if not any(c.isalpha() for c in self.readable(text, language)):
+            raise UnspeakableText(f"chattts finds nothing to say in {text[:80]!r}")
 
     def readable(self, text: str, language: str) -> str:
         """`text` in the characters that the model was trained on; known marks stay.

@@ -21,7 +21,11 @@ from ollama_tts.errors import InvalidWeights, LoadFailed
 
 # Upstream has no types.
 Chat = Any  # a ChatTTS.Chat that is loaded
-NEEDED = ("asset/DVAE.safetensors", "asset/gpt/config.json", "asset/tokenizer/tokenizer_config.json")
+NEEDED = (
+    "asset/DVAE.safetensors",
+    "asset/gpt/config.json",
+    "asset/tokenizer/tokenizer_config.json",
+)
 
 
 @contextmanager
@@ -81,6 +85,17 @@ def _fit(theirs: Any, ours: ChatTTSConfig) -> None:  # noqa: ANN401  # upstream 
         head=replace(head, init_args=_resized(head.init_args, asdict(ours.vocos))),
     )
     theirs.spk_stat = ours.spk_stat or theirs.spk_stat
+
+
+def dvae_sizes(config: ChatTTSConfig) -> dict[str, object]:
+    """The arguments with which upstream's `DVAE` has this config's sizes."""
+    dvae = config.dvae
+    return {
+        "decoder_config": asdict(dvae.decoder),
+        "encoder_config": asdict(dvae.encoder),
+        "vq_config": asdict(dvae.vq),
+        "dim": dvae.decoder.idim,
+    }
 
 
 def _resized(theirs: Any, sizes: Mapping[str, object]) -> Any:  # noqa: ANN401

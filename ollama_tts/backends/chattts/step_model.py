@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ollama_tts.backends.chattts.gpt import GPT, Precision
-from ollama_tts.backends.chattts.graphs import GraphedStep, reach_bucket, row_bucket
+from ollama_tts.backends.chattts.graphs import GraphedStep, reach_bucket, reach_buckets, row_bucket
 from ollama_tts.backends.chattts.kv_cache import BlockCache, KVCache, SlotCache
 from ollama_tts.backends.chattts.memory import guarded
 from ollama_tts.backends.chattts.renderer import Renderer, Synthesizer
@@ -192,6 +192,16 @@ class TorchStepModel:
         self._renderer.close(slot)
         self._cache.close(slot)
         self._positions[slot] = 0
+
+    @torch.inference_mode()
+    def capture(self) -> None:
+        """Run the step once in each of its shapes, so that none is met for the first time later."""
+        if self._plan.block:
+            for rows in sorted(
+                {row_bucket(n + 1, self._plan.slots) for n in range(self._plan.slots)}
+            ):
+                for reach in reach_buckets(self._plan.positions):
+                    self._graphed(rows, reach)
 
     def memory_bytes(self) -> int:
         """What weights and caches occupy now."""

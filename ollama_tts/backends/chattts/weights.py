@@ -34,7 +34,7 @@ class Checkpoint:
         if missing:
             raise InvalidWeights(f"this is no ChatTTS checkpoint: {', '.join(missing)} missing")
         self.files = dict(files)
-        self.config = _config(files)
+        self.config = read_config(files)
         expected = layout.shapes(self.config)
         self._shapes = {name: shapes for name, shapes in expected.items() if name in files}
         for name, shapes in self._shapes.items():
@@ -80,7 +80,12 @@ class Checkpoint:
         return {name: str(value) for name, value in found.items()}
 
 
-def _config(files: Mapping[str, Path]) -> ChatTTSConfig:
+def read_config(files: Mapping[str, Path]) -> ChatTTSConfig:
+    """The sizes of a checkpoint: those of its `config.json`, or the official ones.
+
+    Raises:
+        InvalidWeights: The config is damaged.
+    """
     if layout.CONFIG not in files:
         return ChatTTSConfig()
     return parse_config(_bytes(layout.CONFIG, files[layout.CONFIG]))

@@ -25,6 +25,7 @@ SEED = 1234
 
 def upstream_noise(ids_total: int) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """Upstream seeds anew before every step, so each step draws this same noise."""
+
     def noise(seed: Tensor, step: Tensor, ids: Tensor) -> Tensor:
         generator = torch.Generator().manual_seed(SEED)
         drawn = torch.empty(ids.shape[1], ids_total).exponential_(1, generator=generator)

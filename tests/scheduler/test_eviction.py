@@ -3,6 +3,7 @@
 import asyncio
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -342,7 +343,7 @@ class TestNoMemoryToLoad:
 
 def test_same_load_is_over_all_fields() -> None:
     """A new load option must not be forgotten: every field but the two exceptions counts."""
-    changed = {
+    changed: dict[str, Any] = {
         "quantization": "fp32", "main_gpu": 3, "num_ctx": 64, "num_batch": 2, "num_thread": 7,
         "compile": True, "flash_attention": False, "backend": "torch",
     }  # fmt: skip

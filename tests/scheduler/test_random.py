@@ -74,6 +74,8 @@ class World:
                 await self.wait(seconds)
             case ("unload", int(n)):
                 await self.scheduler.unload(MODELS[n % 3])
+            case _:
+                pass  # nobody to do that to
         await settle()
         await self.begin_load()
 
@@ -117,6 +119,7 @@ class World:
     async def drain(self) -> None:
         """Everybody ends; whoever waits must get on, one after another, until nobody is left."""
         for _ in range(4 * len(self.callers) + 4):
+            await self.begin_load()
             await self.end_load(None)
             if (caller := self.pick("speaks", 0)) is not None:
                 await caller.leave()

@@ -5,6 +5,8 @@ import queue
 import threading
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import override
+
 from ollama_tts.backends.base import Backend, Memory, Traits
 from ollama_tts.backends.tone.backend import ToneRunner
 from ollama_tts.errors import Cancelled
@@ -26,13 +28,16 @@ class CountedRunner(ToneRunner):
         self.close_error: Exception | None = None
 
     @property
+    @override
     def traits(self) -> Traits:
         return replace(super().traits, slots=self._claims, notes={"quantization": "none"})
 
     @property
+    @override
     def memory(self) -> Memory:
         return self._weighs
 
+    @override
     async def close(self) -> None:
         await self.may_close.wait()
         self.closes += 1

@@ -65,9 +65,8 @@ class Caller:
 
     async def granted(self) -> Lease:
         """The lease, once there is one; the error, if there is none."""
-        await asyncio.wait(
-            {self._granted, self.task}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
-        )
+        either: set[asyncio.Future[Any]] = {self._granted, self.task}
+        await asyncio.wait(either, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         if self.task.done():
             await self.task
         assert self._granted.done(), "no lease came"

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ollama_tts.backends.tone.chords import BANDS, CHARACTER_S, GAP_S, SPACING_HZ, character
 
 _SHORTEST_S = (CHARACTER_S - GAP_S) / 2.5  # of one sounding character, at the highest speed
+_SPECTRUM = 16_384  # points; finer than the pitches are apart at any rate
 _SILENCE_S = 0.0012  # a longer dip under the threshold parts two characters
 
 
@@ -46,12 +47,11 @@ def _stretches(sound: NDArray[np.float64], sample_rate_hz: int) -> Iterator[tupl
 
 
 def _hear(stretch: NDArray[np.float64], sample_rate_hz: int) -> str:
-    time_s = np.arange(len(stretch)) / sample_rate_hz
-    windowed = stretch * np.hanning(len(stretch))
+    spectrum = np.abs(np.fft.rfft(stretch * np.hanning(len(stretch)), _SPECTRUM))
     pitches = []
     for lowest_hz, values in BANDS:
         band_hz = lowest_hz + SPACING_HZ * np.arange(values)
-        strength = np.abs(np.exp(-2j * np.pi * np.outer(band_hz, time_s)) @ windowed)
+        strength = spectrum[np.rint(band_hz * _SPECTRUM / sample_rate_hz).astype(int)]
         pitches.append(float(band_hz[int(strength.argmax())]))
     char = character(pitches)
     assert char is not None, f"no character sounds like {pitches} Hz"

@@ -18,6 +18,11 @@ _LETTERS = {
     "ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O",
     "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
     "ı": "i", "ŋ": "ng", "Ŋ": "Ng", "ə": "e", "Ə": "E", "ħ": "h", "Ħ": "H",
+    "ʼ": "'",
+}  # fmt: skip
+_SOUNDS_LIKE = {
+    "ALPHA": "a", "BETA": "b", "CHI": "kh", "ESH": "sh", "EZH": "zh", "GAMMA": "g", "IOTA": "i",
+    "OMEGA": "o", "PHI": "f", "SCHWA": "e", "UPSILON": "u",
 }  # fmt: skip
 _SYMBOLS = {
     "№": " number ", "∞": " infinity ", "√": " square root of ", "∑": " sum ", "‰": " per mille ",
@@ -73,13 +78,24 @@ def _letter(char: str, text: str) -> str:
     name = unicodedata.name(char, "")
     if name.startswith("GREEK") and " WITH " not in name:
         return f" {name.rsplit(' ', 1)[-1].lower()} "
+    if char <= "ÿ" and name.startswith("LATIN"):
+        return char
     folded = _LETTERS.get(char) or "".join(
         part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part)
     )
-    if not folded.isascii():
-        raise refusal("".join(c for c in text if unicodedata.category(c)[0] == "L" and c > "ʯ"))
-    known = char <= "ÿ" and name.startswith("LATIN")
-    return char if known else folded
+    if folded.isascii():
+        return folded
+    return _relative(char, name, text)
+
+
+def _relative(char: str, name: str, text: str) -> str:
+    """For phonetic letters the letter they come from; nothing for stress marks and the like."""
+    if unicodedata.category(char) == "Lm":
+        return ""
+    last = name.rsplit(" ", 1)[-1]
+    if name.startswith("LATIN") and (len(last) == 1 or last in _SOUNDS_LIKE):
+        return _SOUNDS_LIKE.get(last, last.lower())
+    raise refusal("".join(c for c in text if unicodedata.category(c)[0] == "L" and c > "ʯ"))
 
 
 def _compatible(char: str) -> str:

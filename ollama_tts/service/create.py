@@ -22,7 +22,7 @@ from ollama_tts.service.recipe import Info, Recipe, read_recipe
 from ollama_tts.store import manifests
 from ollama_tts.store.config_blob import encode_config
 from ollama_tts.store.contents import FILE_TYPES, file_name
-from ollama_tts.store.manifests import Layer, Manifest
+from ollama_tts.store.manifests import Layer, Manifest, encode_manifest, parse_manifest
 from ollama_tts.store.model import LocalModel, ModelConfig
 from ollama_tts.store.store import Store
 
@@ -92,6 +92,7 @@ class CreateService:
         _texts(draft, recipe, base)
         _parameters(draft, recipe, base, config)
         draft.finish(_described(config, recipe, base))
+        parse_manifest(encode_manifest(draft.manifest))  # over the limits is said before a status
         return draft
 
     def _weights(self, draft: "_Draft", recipe: Recipe, base: LocalModel | None) -> ModelConfig:

@@ -14,7 +14,7 @@ from ollama_tts.store.blobs import DEFAULT_MAX_BYTES, Blobs
 from ollama_tts.store.contents import assemble
 from ollama_tts.store.layout import Layout
 from ollama_tts.store.lock import StoreLock
-from ollama_tts.store.manifests import Manifest, encode_manifest
+from ollama_tts.store.manifests import Manifest, encode_manifest, parse_manifest
 from ollama_tts.store.model import LocalModel
 from ollama_tts.store.packages import (
     PackageModel,
@@ -142,7 +142,8 @@ class Store:
 
         Raises:
             BlobNotFound: A blob is not there; nothing has changed.
-            InvalidRequest: A blob has another size than the manifest says; nothing has changed.
+            InvalidRequest: The manifest is over its limits, a text is damaged, or a blob has
+                another size than the manifest says; nothing has changed.
             StoreFailed: Disk full, read-only …
         """
         with self._lock.held():
@@ -157,13 +158,10 @@ class Store:
     ) -> LocalModel:
         for content in contents.values():
             self.blobs.put(content)
-        for layer in manifest.blobs():
-            size = self.blobs.size_bytes(layer.digest)
-            if size != layer.size_bytes:
-                raise InvalidRequest(
-                    f"blob {layer.digest} has {size} bytes, not {layer.size_bytes}"
-                )
+        self._check_sizes(manifest)
         spelled = self._shelf.spelled(name)
+        shelved = Shelved(spelled, parse_manifest(data), Digest.of(data), data, self._clock())
+        assemble(shelved, self.blobs, self._layout)  # what cannot be read again is not written
         replaced = self._digests(spelled)
         self._shelf.write(spelled, data)
         for layer in manifest.blobs():
@@ -171,6 +169,14 @@ class Store:
         if self._prunes:
             drop(self.blobs, self._shelf, replaced, self._clock())
         return self._get(spelled)
+
+    def _check_sizes(self, manifest: Manifest) -> None:
+        for layer in manifest.blobs():
+            size = self.blobs.size_bytes(layer.digest)
+            if size != layer.size_bytes:
+                raise InvalidRequest(
+                    f"blob {layer.digest} has {size} bytes, not {layer.size_bytes}"
+                )
 
     def copy(self, source: ModelName, destination: ModelName) -> None:
         """Let `destination` mean what `source` means.

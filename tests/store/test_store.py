@@ -273,13 +273,26 @@ def test_a_damaged_manifest_still_speaks_for_its_blobs(store: Store, models_dir:
         (manifests.MESSAGES, '[{"role":1}]'),
     ],
 )
-def test_damaged_texts(store: Store, media_type: str, text: str) -> None:
-    commit(store, "good")
+def test_damaged_texts(store: Store, models_dir: Path, media_type: str, text: str) -> None:
+    commit(store, "good", texts={manifests.SYSTEM: "calm"})
     with pytest.raises(InvalidRequest, match="are damaged"):
-        commit(store, "bad", texts={media_type: text})
+        commit(store, "good", texts={media_type: text})
+    assert store.get(parse("good")).system == "calm"
+    config = Layer(manifests.CONFIG_MEDIA_TYPE, upload(store, b"{}"), 2)
+    layer = Layer(media_type, upload(store, text.encode()), len(text))
+    damage(models_dir, "bad", encode_manifest(Manifest(config, (layer,))))
     with pytest.raises(StoreFailed, match="are damaged"):
         store.get(parse("bad"))
     assert names(store) == ["good:latest"]
+
+
+def test_a_manifest_that_could_not_be_read_again_is_not_written(store: Store) -> None:
+    kept = commit(store, "a")
+    layer = Layer(manifests.FILE, upload(store, b"x"), 1, "x")
+    config = store.manifest(parse("a")).manifest.config
+    with pytest.raises(InvalidRequest, match="more than 4096 layers"):
+        store.commit(parse("a"), Manifest(config, (layer,) * 5000), {})
+    assert store.get(parse("a")) == kept
 
 
 def test_a_name_longer_than_the_file_system_takes(store: Store, models_dir: Path) -> None:

@@ -57,9 +57,9 @@ class Sampling:
 
     logits / `temperature` → repetition penalty (`repeat_penalty` to the power of how often an
     id is among the last `PENALTY_WINDOW` tokens of its codebook; negative logits times, others
-    divided by it) → `top_p` → `top_k` (both keep at least 3 candidates) → the end token masked
-    while fewer than the job's `min_tokens` tokens are there → softmax → argmax of p / E, with
-    E = -ln(u), u = `uniform(seed, step, codebook, id)`.
+    divided by it) → `top_p` → `top_k` (0: no limit; both keep at least 3 candidates) → the end
+    token masked while fewer than the job's `min_tokens` tokens are there → softmax → argmax of
+    p / E, with E = -ln(u), u = `uniform(seed, step, codebook, id)`.
     """
 
     temperature: float = 0.3

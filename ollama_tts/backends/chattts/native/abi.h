@@ -88,7 +88,8 @@ OTT_API int ott_read(ott_model* model, int slot, int start, int stop, float* hid
                      float* logits);
 
 OTT_API int64_t ott_weight_bytes(const ott_model* model);
-OTT_API int64_t ott_cache_bytes(const ott_model* model, int used);   /* used 1: by live slots only */
+/* What keys and values occupy; `used` 1: only those of live slots. */
+OTT_API int64_t ott_cache_bytes(const ott_model* model, int used);
 OTT_API float ott_uniform(uint64_t seed, int step, int codebook, int index);
 
 #ifdef __cplusplus

@@ -21,8 +21,9 @@ int Model::fill(int part, int layer, int first, int rows, Dtype dtype, const voi
   const bool of_books = part >= OTT_EMBED_CODE;
   if (layer >= (of_layers ? shape_.layers : of_books ? shape_.codebooks : 1)) return OTT_MISUSE;
   const int hidden = shape_.hidden;
-  const int limits[OTT_PARTS] = {hidden, hidden, hidden, hidden, shape_.inner, shape_.inner, hidden,
-                                 1, 1, 1, 1, shape_.texts, shape_.texts, shape_.codes, shape_.codes};
+  const int limits[OTT_PARTS] = {hidden, hidden, hidden, hidden, shape_.inner,
+                                 shape_.inner, hidden, 1, 1, 1,
+                                 1, shape_.texts, shape_.texts, shape_.codes, shape_.codes};
   if (first + rows > limits[part]) return OTT_MISUSE;
   const int width = part == OTT_DOWN ? shape_.inner : part == OTT_ROPE ? head_ / 2 : hidden;
 

@@ -119,7 +119,8 @@ inline void emit(const float (*y)[kPanel], int rows, int row, int panel, const O
     if (left < kPanel) {
       for (int j = 0; j < left; j++) to[j] = out.store == Store::kAdd ? to[j] + y[r][j] : y[r][j];
     } else if (out.store == Store::kAdd) {
-      for (int j = 0; j < kPanel; j += kLanes) save(to + j, load<Vec>(to + j) + load<Vec>(y[r] + j));
+      for (int j = 0; j < kPanel; j += kLanes)
+        save(to + j, load<Vec>(to + j) + load<Vec>(y[r] + j));
     } else {
       __builtin_memcpy(to, y[r], kPanel * sizeof(float));
     }

@@ -7,7 +7,8 @@ namespace ott {
 namespace {
 
 constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
-constexpr int kFewest = 3;   // candidates that top-p and top-k always keep
+constexpr int kFewest = 3;                // candidates that top-p and top-k always keep
+constexpr float kLowestTemperature = 1e-5f;
 
 uint64_t mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -44,12 +45,13 @@ int32_t draw(const Sampling& s, const Draw& from, const Kernels& kernels, DrawSc
   scratch.scores.resize(n);
   scratch.order.resize(n);
   float* scores = scratch.scores.data();
-  for (int i = 0; i < n; i++) scores[i] = from.logits[i] / s.temperature;
+  const float temperature = std::max(s.temperature, kLowestTemperature);
+  for (int i = 0; i < n; i++) scores[i] = from.logits[i] / temperature;
   penalise(s, from, scores);
   float top, sum;
   if (!kernels.sum_exp(scores, n, &top, &sum)) return kNotFinite;
 
-  const int most = std::min(n, std::max(s.top_k, kFewest));
+  const int most = std::min(n, std::max(s.top_k > 0 ? s.top_k : n, kFewest));
   for (int i = 0; i < n; i++) scratch.order[i] = i;
   const auto order = scratch.order.begin();
   std::partial_sort(order, order + most, order + n, [scores](int32_t a, int32_t b) {

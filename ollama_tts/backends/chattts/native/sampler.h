@@ -10,7 +10,7 @@ namespace ott {
 
 constexpr int kWindow = 16;   // tokens that the repetition penalty looks back on
 
-// How one job draws. `noise`, where given, is float [codebooks][ids] used instead of -ln(uniform)
+// How one job draws. `top_k` 0 is no limit. `noise`, where given, is float [codebooks][ids] used instead of -ln(uniform)
 // at every step: what upstream does under a manual seed, for comparing with it.
 struct Sampling {
   float temperature = 1.f, top_p = 1.f;

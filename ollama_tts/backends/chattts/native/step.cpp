@@ -71,7 +71,8 @@ int Model::read(int slot, int start, int stop, float* hidden, float* logits) {
 bool Model::reserve() {
   for (const Row& row : rows_)
     if (!cache_.reserve(row.slot, row.position + 1)) return false;
-  const size_t rows = rows_.size(), hidden = shape_.hidden, widest = std::max(shape_.hidden, shape_.inner);
+  const size_t rows = rows_.size(), hidden = shape_.hidden;
+  const size_t widest = std::max(shape_.hidden, shape_.inner);
   bool text = false;
   for (const int row : draws_) text = text || jobs_[rows_[row].slot].text;
   logits_width_ = std::max(shape_.codebooks * shape_.codes, text ? shape_.texts : 0);

@@ -1,8 +1,8 @@
 """The command `ollama-tts`: reads the arguments, runs one command, turns failures into statuses.
 
-Exit status: 0 ok, 1 failed (one line `Error: …` on stderr), 2 usage, 130 interrupted, 141 where
-the reader of our output went away. Commands are imported when they are called, so that help and
-completion cost nothing.
+Exit status: 0 ok, 1 failed (one line `Error: …` on stderr), 2 usage, 130 interrupted (any other
+signal 128 and its number: 141 where the reader of our output went away). Commands are imported
+when they are called, so that help and completion cost nothing.
 """
 
 import os

@@ -54,7 +54,7 @@ class Client:
         self._http = httpx.Client(
             base_url=self._target.address.client_url,
             headers=self._target.headers,
-            timeout=httpx.Timeout(timeout_s, connect=10.0),
+            timeout=httpx.Timeout(timeout_s, connect=10.0, pool=None),
             limits=httpx.Limits(max_connections=connections),
             trust_env=self._target.trust_env,
         )

@@ -218,14 +218,37 @@ def test_without_a_player_the_error_names_some(alone: Cli, tmp_path: Path) -> No
 LONG = "A long text. " * 400
 
 
-def test_ctrl_c_ends_at_once_and_leaves_no_file(either: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+)
+def test_a_signal_ends_at_once_and_leaves_no_file(
+    either: Cli, tmp_path: Path, number: signal.Signals, status: int
+) -> None:
     arguments = ("run", "tone", LONG, "-o", str(tmp_path / "a.wav"), "--option", "tone_rate=1")
     with either.start(*arguments) as running:
         while not list(tmp_path.iterdir()):  # the file opens with the first sound
             assert running.process.poll() is None
-        assert running.interrupt() == 130
+        running.process.send_signal(number)
+        assert running.process.wait(PATIENCE_S) == status
         assert running.stderr.read() == b""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_ignored_signal_stays_ignored(alone: Cli, tmp_path: Path) -> None:
+    arguments = ("run", "tone", "Not so long.", "--option", "tone_rate=0.5")
+    ignore = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+    command = "os.execv(sys.executable, [sys.executable, '-m', 'ollama_tts', *sys.argv[1:]])"
+    with subprocess.Popen(
+        [sys.executable, "-c", ignore + command, *arguments],
+        stdout=subprocess.PIPE, bufsize=0, env=alone.environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        first = process.stdout.read(2000)
+        process.send_signal(signal.SIGHUP)
+        out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert heard_streamed(first + out) == "Not so long."
 
 
 def test_ctrl_c_reaches_a_write_that_nobody_reads(either: Cli) -> None:

@@ -76,7 +76,7 @@ class Crowd:
             self.ends["no memory"] += 1
 
     async def listen(self, number: int, utterance: Utterance, leaves: str | None) -> None:
-        heard: list[NDArray[np.float32]] = []
+        heard = list[NDArray[np.float32]]()
         async with contextlib.aclosing(self.running.speak(self.job(number), utterance)) as pieces:
             if leaves == "early":
                 self.ends["left"] += 1

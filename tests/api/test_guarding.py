@@ -162,11 +162,12 @@ def test_a_wrong_key_is_refused(value: bytes, keyed: Settings) -> None:
         assert httpx.get(f"{server.url}/api/tags", headers=headers).status_code == 401
 
 
-def test_preflights_and_probes_need_no_key(keyed: Settings) -> None:
+def test_preflights_probes_and_the_page_need_no_key(keyed: Settings) -> None:
     with serving(keyed) as server:
         assert preflight(server.url, "http://localhost:1").status_code == 204
         assert httpx.get(f"{server.url}/healthz").status_code == 200
         assert httpx.get(f"{server.url}/readyz").json() == {"status": "ready"}
+        assert httpx.get(f"{server.url}/ui/").status_code == 200
 
 
 def test_a_body_that_is_announced_too_large_is_refused_unread(shared: LiveServer) -> None:

@@ -7,7 +7,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from ollama_tts.errors import OllamaTTSError
 from ollama_tts.node import Node
-from ollama_tts.server.http import catalog, embed, models, ollama, openai, ops, short, socket
+from ollama_tts.server.http import catalog, embed, models, ollama, openai, ops, short, socket, ui
 from ollama_tts.server.http.errors import on_error, on_http_error
 from ollama_tts.server.http.guard import Guard
 
@@ -16,6 +16,7 @@ ROUTES = (
     ("GET", "/healthz", ops.healthz),
     ("GET", "/readyz", ops.readyz),
     ("GET", "/metrics", ops.metrics),
+    ("GET", "/ui", ui.page),
     # Ollama
     ("GET", "/api/version", ops.version),
     ("GET", "/api/status", ops.status),

@@ -27,8 +27,8 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _TOKENS = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
 _SLASHES = re.compile(r"/{2,}")
 _METHODS = "GET,POST,PUT,PATCH,DELETE,HEAD,OPTIONS"
-_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-_QUIET_PATHS = _OPEN_PATHS | {"/metrics"}
+_OPEN_PATHS = frozenset({"/healthz", "/readyz", "/ui"})  # the page itself asks for the key
+_QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _MAX_AGE_S = 43200
 
 

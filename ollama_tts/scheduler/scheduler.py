@@ -238,9 +238,8 @@ class Scheduler:
             entry.timer = self._clock.call_at(entry.expires_at_s, lambda: self._expire(entry))
 
     def _expire(self, entry: Entry) -> None:
-        entry.timer = None
-        if entry.idle:
-            self._close(entry)
+        assert entry.idle, "a lease stops the timer"
+        self._close(entry)
 
     # what is in memory
 
@@ -289,8 +288,6 @@ class Scheduler:
 
     def _late(self, entry: Entry) -> None:
         """A load took too long: who waits for it hears so, and others may load."""
-        if entry.state != "loading" or self._entries.get(entry.key) is not entry:
-            return
         self._abandon(entry.key)
         limit = f"OLLAMA_LOAD_TIMEOUT, {self._settings.load_timeout_s:g} s"
         self._fail(entry, LoadFailed(f"timed out loading {entry.model.name.short} ({limit})"))

@@ -5,6 +5,7 @@ import pytest
 
 from ollama_tts.backends.base import Interruptible
 from ollama_tts.backends.catalog import Catalog
+from ollama_tts.backends.hibari import package
 from ollama_tts.errors import Unsupported
 from ollama_tts.options import LoadOptions
 from tests.support.local_models import local_model
@@ -39,6 +40,11 @@ def test_package_voices() -> None:
         assert model.licenses
     assert "Apache License" in models["hibari"].licenses[0]
     assert "Kokoro-82M" in models["hibari"].licenses[1], "the notice names where it comes from"
+
+
+def test_a_wheel_that_is_not_installed_is_no_voice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "DISTRIBUTION", "no-such-distribution")
+    assert "hibari" not in {model.name.model for model in Catalog().package_models()}
 
 
 def test_voices_without_loading_are_those_of_the_loaded() -> None:

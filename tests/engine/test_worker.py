@@ -172,6 +172,18 @@ async def test_leaving_frees_the_work_before_the_next_piece(held: Voice) -> None
     await worker.close()
 
 
+async def test_a_failure_after_leaving_is_nothing(held: Voice) -> None:
+    worker = Worker(held.say)
+    speaking = asyncio.create_task(hear(worker, utterance("!")))
+    await asyncio.to_thread(held.began.wait, 60)
+    speaking.cancel()
+    await asyncio.wait({speaking})
+    held.go_on.set()
+    assert await hear(worker, utterance("b")) == "b"
+    assert speaking.cancelled()
+    await worker.close()
+
+
 async def test_leaving_between_pieces(worker: Worker, voice: Voice) -> None:
     async with aclosing(worker.speak(utterance("abc" * 100))) as pieces:
         async for _ in pieces:

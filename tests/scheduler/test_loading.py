@@ -1,11 +1,14 @@
 """Loads: shared, one at a time, given up when nobody waits, timed."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
 from ollama_tts.backends.catalog import Catalog
+from ollama_tts.config import Settings
 from ollama_tts.errors import Busy, InvalidWeights, LoadFailed, OutOfMemory, Unsupported
+from ollama_tts.metrics import Metrics
 from ollama_tts.scheduler import Scheduler
 from tests.support.gated_backend import GatedBackend, InterruptibleBackend
 from tests.support.local_models import local_model
@@ -158,6 +161,36 @@ async def test_a_load_that_takes_too_long_fails_and_frees_the_way(
     assert [model.name.short for model in scheduler.loaded()] == ["b:latest"]
 
 
+async def test_a_late_load_that_fails_in_the_end_is_nothing(
+    scheduler: Scheduler, backend: GatedBackend, clock: ManualClock
+) -> None:
+    slow = Caller(scheduler, A)
+    load = await backend.next_load()
+    clock.advance(300)
+    with pytest.raises(LoadFailed, match="timed out"):
+        await slow.granted()
+    again = Caller(scheduler, A)
+    second = await backend.next_load()
+    load.fail(InvalidWeights("too late to matter"))
+    await asyncio.to_thread(load.thread.join)
+    await settle()
+    second.finish()
+    await again.granted()
+
+
+async def test_one_who_leaves_at_the_very_moment_of_the_timeout(
+    scheduler: Scheduler, backend: GatedBackend, clock: ManualClock
+) -> None:
+    slow = Caller(scheduler, A)
+    load = await backend.next_load()
+    slow.task.cancel()
+    clock.advance(300)
+    await asyncio.wait({slow.task})
+    assert slow.task.cancelled()
+    assert (scheduler.queue_depth, scheduler.loaded()) == (0, [])
+    await load.finish().closed.wait()
+
+
 async def test_a_load_in_time_is_not_late_afterwards(
     scheduler: Scheduler, backend: GatedBackend, clock: ManualClock
 ) -> None:
@@ -240,6 +273,34 @@ async def test_shutdown_ends_everything(backend: GatedBackend, clock: ManualCloc
     await scheduler.shutdown()
     assert scheduler.loaded() == []
     assert runner.closes == 1
+
+
+async def test_shutdown_waits_for_what_is_on_its_way_out(
+    scheduler: Scheduler, backend: GatedBackend, clock: ManualClock
+) -> None:
+    caller = Caller(scheduler, A)
+    runner = (await backend.next_load()).finish()
+    await caller.granted()
+    await caller.leave()
+    runner.may_close.clear()
+    clock.advance(300)
+    shutting = asyncio.create_task(scheduler.shutdown())
+    await settle()
+    assert not shutting.done()
+    runner.may_close.set()
+    await shutting
+    assert runner.closes == 1
+
+
+async def test_the_loops_own_clock_is_the_default() -> None:
+    scheduler = Scheduler(Settings(), Catalog(), Metrics())
+    caller = Caller(scheduler, A, keep_alive_s=600)
+    lease = await caller.granted()
+    assert lease.load_ns > 0
+    await caller.leave()
+    (model,) = scheduler.loaded()
+    assert 590 < (model.expires_at - datetime.now(UTC)).total_seconds() <= 600
+    await scheduler.shutdown()
 
 
 async def test_a_close_that_fails_is_logged_and_the_model_is_gone(

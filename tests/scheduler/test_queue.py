@@ -142,7 +142,10 @@ async def test_a_place_granted_to_one_who_just_left_goes_to_the_next(
     await speaking.granted()
     second, third = Caller(scheduler, A), Caller(scheduler, A)
     await settle()
-    await speaking.leave()  # grants to `second`, whose task has not run yet
+    speaking.end()
+    await asyncio.sleep(0)
+    assert scheduler.queue_depth == 1, "granted"
+    assert not second.speaks, "but its task has not run yet"
     second.task.cancel()
     await asyncio.wait({second.task})
     assert second.task.cancelled()
@@ -155,8 +158,8 @@ async def test_one_who_was_cancelled_gets_no_place(scheduler: Scheduler) -> None
     await speaking.granted()
     second, third = Caller(scheduler, A), Caller(scheduler, A)
     await settle()
-    second.task.cancel()  # the task has not run yet when the place falls free
-    await speaking.leave()
+    speaking.task.cancel()
+    second.task.cancel()  # not yet out of the queue when the place falls free
     await third.granted()
     assert (scheduler.active, scheduler.queue_depth) == (1, 0)
 

@@ -72,8 +72,12 @@ class Caller:
         assert self._granted.done(), "no lease came"
         return self._granted.result()
 
-    async def leave(self) -> None:
+    def end(self) -> None:
+        """Let it end the lease when its task runs next."""
         self._end.set_result(None)
+
+    async def leave(self) -> None:
+        self.end()
         await self.task
 
     async def fail(self, error: Exception) -> None:

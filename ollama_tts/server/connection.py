@@ -9,6 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ollama_tts.config import Settings
 from ollama_tts.logs import log_level
+from ollama_tts.protocol.codec import encode
 
 DRAIN_S = 30
 KEEP_ALIVE_S = 75
@@ -77,6 +78,17 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clock()
         super().connection_lost(exc)
+
+    @override
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP at all, in JSON as every other error."""
+        body = encode({"error": msg})
+        head = (
+            "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
 
     def _start_clock(self) -> None:
         assert isinstance(self.config, ServerConfig)

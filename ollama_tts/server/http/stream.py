@@ -22,6 +22,10 @@ from ollama_tts.server.http.errors import log_unknown
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
+STALL_S = 300.0
+"""How long a caller may leave what was sent unread, as a paused player does, before its work is
+given up: a place that could be held for ever would be no bound."""
+
 _STREAM_HEADERS: Mapping[str, str] = {"x-accel-buffering": "no", "cache-control": "no-cache"}
 
 
@@ -42,6 +46,10 @@ Chunks = AsyncGenerator[Head | bytes, None]
 """A streamed answer: one `Head` when it is certain that there will be one, then its bytes."""
 
 
+class _Unread(Exception):
+    """What was sent was not read for too long."""
+
+
 class Streaming:
     """A response of chunks.
 
@@ -51,10 +59,14 @@ class Streaming:
     """
 
     def __init__(
-        self, chunks: Chunks, last_words: Callable[[Exception], bytes] | None = None
+        self,
+        chunks: Chunks,
+        last_words: Callable[[Exception], bytes] | None = None,
+        stall_s: float = STALL_S,
     ) -> None:
         self._chunks = chunks
         self._last_words = last_words
+        self._stall_s = stall_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send head and chunks; stop the work if the caller leaves."""
@@ -67,7 +79,10 @@ class Streaming:
             assert isinstance(head, Head)
             await send({"type": "http.response.start", "status": 200, "headers": head.raw()})
             try:
-                await _send_chunks(chunks, send)
+                await self._send_chunks(chunks, send)
+            except _Unread:
+                log.warning("the caller reads nothing; its work is stopped")
+                return
             except Exception as error:  # noqa: BLE001  # the HTTP boundary: it becomes last words
                 _log_late(error)
                 if self._last_words is None:
@@ -75,12 +90,15 @@ class Streaming:
                 await _send_body(send, self._last_words(error))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-
-async def _send_chunks(chunks: Chunks, send: Send) -> None:
-    async for chunk in chunks:
-        assert isinstance(chunk, bytes)
-        await _send_body(send, chunk)
-        await asyncio.sleep(0)
+    async def _send_chunks(self, chunks: Chunks, send: Send) -> None:
+        async for chunk in chunks:
+            assert isinstance(chunk, bytes)
+            try:
+                async with asyncio.timeout(self._stall_s):
+                    await _send_body(send, chunk)
+            except TimeoutError as error:
+                raise _Unread from error
+            await asyncio.sleep(0)
 
 
 async def _send_body(send: Send, body: bytes) -> None:

@@ -148,6 +148,21 @@ async def test_work_that_ends_first_gives_its_value_or_its_error() -> None:
         await while_connected(Caller().receive, error())
 
 
+async def test_a_caller_who_never_reads_is_given_up() -> None:
+    caller, work = Caller(), Work(10**9)
+
+    async def full(message: Message) -> None:
+        await caller.send(message)
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    streaming = Streaming(work.stream(), error_line, stall_s=0.01)
+    await streaming({"type": "http"}, caller.receive, full)
+    assert work.closed
+    assert caller.body == b"x"
+    assert caller.sent[-1]["more_body"] is True
+
+
 async def test_cancelling_the_response_stops_the_work() -> None:
     caller, work = Caller(), Work(10**9)
     task = asyncio.create_task(respond(caller, Streaming(work.stream())))

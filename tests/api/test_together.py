@@ -89,10 +89,14 @@ def test_the_embedded_voice_speaks(path: str, http: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    [b"GET /\xff HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-     b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-     b"GET / HTTP/1.1\r\nX: \x00\r\n\r\n"],
-)  # fmt: skip
+    [
+        b"GET /\xff HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: \x00\r\n\r\n",
+    ],
+)
 def test_what_is_no_http_is_a_400_in_json(raw: bytes, shared: LiveServer) -> None:
     with wire(shared.address) as connection:
         connection.send(raw)

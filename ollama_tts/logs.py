@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Literal, TextIO
 
+from typing_extensions import override
+
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 
@@ -27,6 +29,7 @@ def log_level(*, debug: bool) -> Literal["debug", "info"]:
 
 
 class _TextFormatter(logging.Formatter):
+    @override
     def format(self, record: logging.LogRecord) -> str:
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         text = record.getMessage().replace("\n", "\\n")
@@ -38,6 +41,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
+    @override
     def format(self, record: logging.LogRecord) -> str:
         event = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from tests.support.live import LiveServer
 from tests.support.tone_listener import listen_s16
@@ -179,4 +180,4 @@ def test_leaving_frees_the_work(shared: LiveServer) -> None:
 def test_a_foreign_page_gets_no_socket(shared: LiveServer) -> None:
     url = shared.url.replace("http://", "ws://") + "/api/speak"
     with pytest.raises(InvalidStatus):
-        connect(url, origin="https://evil.example", proxy=None)  # type: ignore[arg-type]
+        connect(url, origin=Origin("https://evil.example"), proxy=None)

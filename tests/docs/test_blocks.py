@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from ollama_tts import modelfile
 from tests.support.live import LiveServer
@@ -40,6 +41,7 @@ class Block:
     language: str
     text: str
 
+    @override
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
 

@@ -1,6 +1,7 @@
 """The sound of an answer: the bytes do not depend on how it was cut."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_however_it_is_cut_the_bytes_are_the_same(
     cuts: list[int], rate: int | None, speed: float
 ) -> None:
     sound = [sine(0.2), sine(0.3)]
-    options = {"audio_format": "pcm", "sample_rate": rate, "speed": speed}
+    options: dict[str, Any] = {"audio_format": "pcm", "sample_rate": rate, "speed": speed}
     assert write(sound, cuts, **options)[0] == write(sound, [], **options)[0]
 
 

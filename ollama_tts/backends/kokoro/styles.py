@@ -95,4 +95,5 @@ def style_for(
         * styles[part.voice][min(tokens, len(styles[part.voice])) - 1].reshape(1, WIDTH)
         for part in parts
     ]
-    return np.sum(rows, axis=0, dtype=np.float32)
+    mixed: NDArray[np.float32] = np.sum(rows, axis=0, dtype=np.float32)
+    return mixed

@@ -11,7 +11,6 @@ from ollama_tts.errors import InvalidRequest
 
 DEFAULT_TEMPLATE = "{{ .Prompt }}"
 
-_ACTION = re.compile(r"\{\{(-\s)?\s*(.*?)\s*(\s-)?\}\}", re.DOTALL)
 _FIELD = re.compile(r"\.(Prompt|System|Response)")
 _IF = re.compile(r"if\s+\.(Prompt|System|Response)")
 
@@ -75,23 +74,34 @@ def _value(field: str, system: str) -> str:
 
 
 def _tokens(text: str) -> list[_Part]:
+    """Text and actions in turn; one pass, however many braces there are."""
     parts: list[_Part] = []
     position = 0
     trim = False
-    for match in _ACTION.finditer(text):
-        plain = text[position : match.start()]
+    while (start := text.find("{{", position)) >= 0:
+        end = text.find("}}", start + 2)
+        if end < 0:
+            raise InvalidRequest("template error: unclosed action")
+        inner = text[start + 2 : end]
+        before, after = _trims(inner)
+        plain = text[position:start]
         plain = plain.lstrip() if trim else plain
-        parts.append(_Part("text", plain.rstrip() if match[1] else plain))
-        action = _action(match[2])
+        parts.append(_Part("text", plain.rstrip() if before else plain))
+        action = _action(inner[before : len(inner) - after].strip())
         if action is not None:
             parts.append(action)
-        trim = bool(match[3])
-        position = match.end()
+        trim = after
+        position = end + 2
     rest = text[position:]
-    if "{{" in rest:
-        raise InvalidRequest("template error: unclosed action")
     parts.append(_Part("text", rest.lstrip() if trim else rest))
     return parts
+
+
+def _trims(inner: str) -> tuple[bool, bool]:
+    """Whether an action trims the text before it and the text after it."""
+    before = inner[:1] == "-" and inner[1:2].isspace()
+    after = len(inner) > 1 and inner[-1] == "-" and inner[-2].isspace()
+    return before, after
 
 
 def _action(inner: str) -> _Part | None:
@@ -104,7 +114,7 @@ def _action(inner: str) -> _Part | None:
     if inner.startswith("/*") and inner.endswith("*/"):
         return None
     raise InvalidRequest(
-        f"template error: {inner!r} is not understood; "
+        f"template error: {inner[:40]!r} is not understood; "
         "a voice knows .Prompt, .System and if .System"
     )
 

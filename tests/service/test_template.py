@@ -41,3 +41,13 @@ def test_what_stands_around_the_prompt(text: str, system: str, around: tuple[str
 def test_what_a_voice_cannot_follow_is_refused_in_ollamas_words(text: str) -> None:
     with pytest.raises(InvalidRequest, match="template error"):
         Template.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{" * 500_000, "{{" + " " * 1_000_000, "{{ " + " a" * 500_000 + "}}", "{{- - }}" * 100_000],
+)
+def test_a_huge_template_is_refused_in_one_pass(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="template error") as caught:
+        Template.parse(text)
+    assert len(str(caught.value)) < 200

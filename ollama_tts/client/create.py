@@ -18,8 +18,9 @@ PIECE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """One file that the server may lack."""
+    """One file that the server may lack; `name` is how the Modelfile's files call it."""
 
+    name: str
     path: Path
     digest: Digest
     size_bytes: int
@@ -48,7 +49,7 @@ class Upload:
             if on_progress is not None:
                 on_progress(
                     ProgressResponse(
-                        status=f"copying file {self.digest}",
+                        status=f"copying {self.name}",
                         digest=str(self.digest),
                         total=self.size_bytes,
                         completed=completed,
@@ -97,10 +98,10 @@ def _read(source: str | Path) -> tuple[str | bytes, Path]:
 
 
 def _uploads(files: Mapping[str, Path]) -> dict[str, Upload]:
-    return {name: _upload(path) for name, path in files.items()}
+    return {name: _upload(name, path) for name, path in files.items()}
 
 
-def _upload(path: Path) -> Upload:
+def _upload(name: str, path: Path) -> Upload:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Upload(path, Digest.parse(f"sha256:{digest}"), file.tell())
+        return Upload(name, path, Digest.parse(f"sha256:{digest}"), file.tell())

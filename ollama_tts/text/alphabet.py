@@ -11,12 +11,13 @@ from ollama_tts.text.rules import TextRules
 
 _CHATTTS_WRONG = re.compile(r"[^\u4e00-\u9fffA-Za-z，。、,. \ue000-\ue0ff]+")
 _WORDS_WRONG = re.compile(rf"[^{HAN}A-Za-z0-9，。、！？：；,.!?:;' \ue000-\ue0ff-]+")
+_NUMBERS_WRONG = re.compile(rf"[^{HAN}\x20-\x7e，。、！？：；€£¥°\ue000-\ue0ff]+")
 _CHATTTS = {
     "！": "。", "？": "。", "：": "，", "；": "，", "（": "，", "）": "，", "【": "，", "】": "，",
     "『": "，", "』": "，", "「": "，", "」": "，", "《": "，", "》": "，", "〈": "，", "〉": "，",
     "—": ",", "–": ",", "…": ",", "!": ".", "?": ".", ":": ",", ";": ",", "(": ",", ")": ",",
     "[": ",", "]": ",", "{": ",", "}": ",", "-": " ", "_": " ", "/": " ", "·": " ", "\n": " ",
-    "|": ",", "•": ",", "•": ",",
+    "|": ",", "•": ",",
 }  # fmt: skip
 _WORDS = {
     "’": "'", "‘": "'", "—": ", ", "–": ", ", "…": ", ", "（": "，", "）": "，", "【": "，",
@@ -41,6 +42,8 @@ def confine(text: MappedText, rules: TextRules, account: Account) -> MappedText:
         text = text.rewrite(_APOSTROPHE, lambda _: "")
     table = _CHATTTS if chattts else _WORDS
     wrong = _CHATTTS_WRONG if chattts else _WORDS_WRONG
+    if rules.reads_numbers:
+        wrong = _NUMBERS_WRONG
     before = text
 
     def change(match: re.Match[str]) -> Replacement:

@@ -19,8 +19,7 @@ _MAYBE_FENCE = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|`{3,}|~{3,})")
 
 def fence_mark(text: str, at: int, *, final: bool) -> str | None:
     """The fence (``` or longer, or ~~~) that the line at `at` starts with; "" where none."""
-    maybe = _MAYBE_FENCE.match(text, at)
-    if not final and maybe is not None and maybe.end() == len(text):
+    if not final and _MAYBE_FENCE.fullmatch(text, at):
         return None
     match = _FENCE.match(text, at)
     return match[1] if match else ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _WIDE = "\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
 _DELIMITER = re.compile(rf"[\s\[\]`{_WIDE}]")
 _CHUNK_MOST = 2048
+_TAIL_MOST = 32
 _FULL_STOPS = "。！？｡"
 _STOPS = ".!?…؟۔।॥"
 _CLOSERS = "\"'”’)]}*_~»"
@@ -112,8 +113,11 @@ def _full_stop(text: str, place: int, context: Context) -> int | None:
     if context.low and not context.quoted:
         return place + 1
     end = place + 1
-    while end < len(text) and (text[end] in _FULL_STOPS or text[end] in _WIDE_CLOSERS):
+    most = place + _TAIL_MOST
+    while end < min(len(text), most) and (text[end] in _FULL_STOPS or text[end] in _WIDE_CLOSERS):
         end += 1
+    if end == most:
+        return end
     if end == len(text):
         return 0 if context.final else None
     return 0 if text[end] == "\n" else end

@@ -7,7 +7,7 @@ from ollama_tts.text.english_dates import CODE_RULES, DATE_RULES, YEAR_RULES
 from ollama_tts.text.english_numbers import spoken
 from ollama_tts.text.english_words import NAME_RULES, ROMAN_RULES, SIGN_RULES, WORD_RULES
 from ollama_tts.text.mapped import MappedText
-from ollama_tts.text.rule import Rule, apply_rules
+from ollama_tts.text.rule import Rule, apply_rules, rule
 
 ADDRESS_RULES = address_rules(
     Words(
@@ -20,7 +20,11 @@ ADDRESS_RULES = address_rules(
         number=spoken,
     )
 )
+DECIMAL_COMMA = rule(
+    r"(?<![\w.,])(\d{1,4}),(\d{1,2})(?![\d,]|\.\d)", lambda m: f"{m[1]}.{m[2]}", sign=r"\d,\d"
+)
 _RULES: tuple[Rule, ...] = (
+    DECIMAL_COMMA,
     *ADDRESS_RULES,
     *DATE_RULES,
     *CODE_RULES,

@@ -240,7 +240,6 @@ ROMAN_RULES: tuple[Rule, ...] = (
 """Roman numerals."""
 
 NAME_RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.,])(\d{1,4}),(\d{1,2})(?![\d,])", lambda m: spoken(f"{m[1]}.{m[2]}"), sign=r"\d,\d"),
     rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.]\d|\w)", _network),
     rule(
         r"\b((?i:version|release|python|ios|android|ubuntu|macos|java|node|php|ruby|django|cuda|"

@@ -64,6 +64,8 @@ class MappedText:
         self, pattern: re.Pattern[str], change: Callable[[re.Match[str]], Replacement]
     ) -> "MappedText":
         """Every match of `pattern` replaced by what `change` makes of it."""
+        if pattern.search(self.text) is None:
+            return self
         edits = []
         for match in pattern.finditer(self.text):
             replacement = change(match)

@@ -5,7 +5,7 @@ import re
 from ollama_tts.text.account import Account
 from ollama_tts.text.mapped import MappedText, Part, Replacement
 
-_ANY = re.compile(r"[#*_`~<>|\[\]=\\!+&-]|^\s*\d{1,3}[.)]\s")
+_ANY = re.compile(r"[#*_`~<>|\[\]\\&]|^[ \t]*[-+=•‣◦●○▪]", re.M)
 _RULE = re.compile(r"^[ \t]*(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|={2,}|\|?[ \t]*:?-{2,}[-:| \t]*)[ \t]*$", re.M)
 _BLOCK = re.compile(
     r"^[ \t]*(?:(?:>[ \t]?)*(?:#{1,6}(?=[ \t]|$)[ \t]*|[-*+•‣◦●○▪][ \t]+(?:\[[ xX]\][ \t]+)?|>[ \t]*)+)", re.M

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 _NUMBERED = {"oral": 9, "laugh": 2, "break": 7, "speed": 9}
-_PLAIN = ("laugh", "uv_break", "v_break", "lbreak", "music", "pure")
+_PLAIN = ("laugh", "uv_break", "v_break", "lbreak", "llbreak", "music", "pure")
 
 NAMES = (*_PLAIN, *(f"{name}_{n}" for name, most in _NUMBERED.items() for n in range(most + 1)))
 """Every mark there is, without brackets; any other bracket is plain text."""

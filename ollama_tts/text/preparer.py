@@ -1,7 +1,6 @@
 """`Preparer`: text in as it comes, utterances out, and the account of what is not spoken."""
 
 import re
-from dataclasses import replace
 
 from ollama_tts.text.account import Account, Dropped, Pause, PreparedUtterance
 from ollama_tts.text.acronyms import spell_acronyms
@@ -87,10 +86,14 @@ class Preparer:
         language = self._judge(text.text)
         text = self._words(text, language, account)
         speakable = is_speakable(text.text)
+        last = last or len(segment.text) > self.rules.max_chars
         if not last and (not speakable or self._is_short(text.text, segment)):
             self._held = segment
             return []
         if not speakable:
+            for place in PLACE.finditer(text.text):
+                start, end = text.starts[place.start()], text.ends[place.start()]
+                account.drop(start, end, "control mark without words")
             self._drop_all(segment, account)
             return []
         self._previous = language
@@ -98,7 +101,7 @@ class Preparer:
         return self._utterances(text, segment, language)
 
     def _is_short(self, text: str, segment: Segment) -> bool:
-        if segment.pause in ("line", "paragraph"):
+        if segment.pause in ("line", "paragraph") or len(text) > 8 * self.rules.min_chars:
             return False
         letters = sum(2 if char >= "\u2e80" else 1 for char in text if char.isalnum())
         return letters < self.rules.min_chars
@@ -114,7 +117,7 @@ class Preparer:
         if self.rules.alphabet == "any":
             return text.strip()
         text = strip_markdown(text, account)
-        if self._normalize and not self.rules.reads_numbers:
+        if self._normalize and not self.rules.reads_numbers and language in ("en", "zh"):
             text = normalize_words(text, language, account)
         if self.rules.alphabet == "chattts":
             text = spell_acronyms(text)
@@ -142,28 +145,18 @@ class Preparer:
         out: list[PreparedUtterance] = []
         start = segment.start
         for index, (part, pause) in enumerate(parts):
-            final = index == len(parts) - 1
             end = segment.start + len(segment.text)
-            if not final:
+            if index < len(parts) - 1:
                 end = max(start, parts[index + 1][0].starts[0])
-            out.append(self._utterance(part, segment, (start, end), language))
-            out[-1] = replace(out[-1], pause=segment.pause if final else pause)
+            else:
+                pause = segment.pause
+            source = segment.text[start - segment.start : end - segment.start]
+            own = language
+            if len(parts) > 1 and language in ("zh", "en"):
+                own = main_language(PLACE.sub("", part.text)) or language
+            out.append(_utterance(part, source, (start, end), own, pause))
             start = end
         return out
-
-    def _utterance(
-        self, part: MappedText, segment: Segment, span: tuple[int, int], language: str
-    ) -> PreparedUtterance:
-        start, end = span
-        own = main_language(PLACE.sub("", part.text)) or language
-        return PreparedUtterance(
-            text=written(part.text.strip()),
-            source=segment.text[start - segment.start : end - segment.start],
-            language=language if language not in ("zh", "en") else own,
-            controls=tuple(ControlMark.at(place).name for place in PLACE.findall(part.text)),
-            start=start,
-            end=end,
-        )
 
     def _drop_all(self, segment: Segment, account: Account) -> None:
         """Nothing of this segment can be said: all of it goes on the account."""
@@ -178,6 +171,14 @@ class Preparer:
             if entry:
                 self.dropped.append(entry)
                 place = entry.end
+
+
+def _utterance(
+    part: MappedText, source: str, span: tuple[int, int], language: str, pause: Pause
+) -> PreparedUtterance:
+    controls = tuple(ControlMark.at(place).name for place in PLACE.findall(part.text))
+    text = written(part.text.strip())
+    return PreparedUtterance(text, source, language, controls, span[0], span[1], pause)
 
 
 def _joined(first: Segment, second: Segment) -> Segment:

@@ -45,8 +45,14 @@ def rule(pattern: str, say: Say, *, sign: str | None = r"\d", flags: int = 0) ->
 
 def apply_rules(text: MappedText, rules: Sequence[Rule], account: Account) -> MappedText:
     """`text` after all `rules`, one after the other; what they leave unsaid is on `account`."""
+    absent: set[re.Pattern[str]] = set()
     for each in rules:
-        if each.sign is None or each.sign.search(text.text):
+        if each.sign in absent:
+            continue
+        if each.sign is not None and each.sign.search(text.text) is None:
+            absent.add(each.sign)
+            continue
+        if each.pattern.search(text.text) is not None:
             text = text.rewrite(each.pattern, _change(text, each.say, account))
     return text
 

@@ -30,7 +30,9 @@ class TextRules:
     homophones: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-CHATTTS_MARKS = frozenset({"uv_break", "v_break", "lbreak", "laugh", "oral", "break"})
+CHATTTS_MARKS = frozenset(
+    {"uv_break", "v_break", "lbreak", "llbreak", "laugh", "oral", "break", "speed", "music", "pure"}
+)
 """The control marks that ChatTTS knows inside text."""
 
 CHATTTS_RULES = TextRules(

@@ -98,13 +98,15 @@ class Splitter:
         if self._fence:
             return self._code_line()
         pattern = _STOP_LOW if self._early else _STOP
-        match = pattern.search(self._text, self._at)
-        place = match.start() if match else len(self._text)
+        # Past the limit a cut is due anyway: looking no further keeps the work linear.
+        most = min(len(self._text), max(self._at, self._start + self._limit + 1))
+        match = pattern.search(self._text, self._at, most)
+        place = match.start() if match else most
         if self._force(place):
             return True
         if match is None:
             self._at = place
-            return False
+            return place < len(self._text)
         return self._decide(place, match[0])
 
     def _open_line(self) -> bool:

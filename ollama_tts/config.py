@@ -8,12 +8,13 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ollama_tts.errors import InvalidOption, InvalidRequest
 
 DEFAULT_PORT = 11434
+DEFAULT_HUB = "https://huggingface.co"
 FOREVER_S = math.inf
 
 
@@ -64,6 +65,22 @@ VARIABLES: tuple[Variable, ...] = (
         "OLLAMA_TTS_CACHE_DISK_BYTES", "2147483648", "Bytes of sound kept in that folder."
     ),
     Variable("OLLAMA_TTS_LOG", "text", "Log lines as `text` or `json`."),
+    Variable(
+        "OLLAMA_TTS_REGISTRIES", "*",
+        "Registries that may be used, comma separated; `HOST=PARTNER+PARTNER` lets HOST send to "
+        "other hosts for tokens and blobs (docs/registry.md).",
+    ),
+    Variable(
+        "OLLAMA_TTS_REGISTRY_AUTH", "",
+        "Names and passwords for registries, `HOST=USER:PASSWORD`, comma separated.",
+    ),
+    Variable("HF_ENDPOINT", "https://huggingface.co", "The model hub, or a mirror of it."),
+    Variable("HF_TOKEN", "", "Token for the model hub; sent to that host alone."),
+    Variable(
+        "HTTPS_PROXY", "",
+        "Proxy of https requests to registries and the hub; `HTTP_PROXY` and `ALL_PROXY` likewise.",
+    ),
+    Variable("NO_PROXY", "", "Hosts, domains and networks reached without a proxy, by commas."),
 )  # fmt: skip
 
 
@@ -99,6 +116,23 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class Credentials:
+    """A user's name and password at one registry."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """Proxy URLs by the scheme of the request; `direct` lists what is reached without one."""
+
+    http: str = field(default="", repr=False)
+    https: str = field(default="", repr=False)
+    direct: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of one node. Times in seconds, sizes in bytes."""
 
@@ -124,6 +158,17 @@ class Settings:
     max_blob_bytes: int = 64 * 1024**3
     header_timeout_s: float = 10.0
     body_timeout_s: float = 60.0
+    registries: tuple[str, ...] = ("*",)
+    registry_auth: Mapping[str, Credentials] = field(default_factory=dict)
+    hub_endpoint: str = DEFAULT_HUB
+    hub_token: str = field(default="", repr=False)
+    proxies: Proxies = Proxies()
+    shared_key: Path = Path("~/.ollama/id_ed25519")
+
+    @property
+    def keys(self) -> tuple[Path, ...]:
+        """Where the key that names this server to registries may lie; the first may be made."""
+        return self.models_dir.parent / self.shared_key.name, self.shared_key.expanduser()
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
@@ -151,6 +196,15 @@ class Settings:
             cache_dir=_folder(env, "OLLAMA_TTS_CACHE_DIR"),
             cache_disk_bytes=_count(env, "OLLAMA_TTS_CACHE_DISK_BYTES", 2 * 1024**3),
             log_format="json" if _clean(env, "OLLAMA_TTS_LOG") == "json" else "text",
+            registries=_list(env, "OLLAMA_TTS_REGISTRIES") or ("*",),
+            registry_auth=_credentials(env, "OLLAMA_TTS_REGISTRY_AUTH"),
+            hub_endpoint=_clean(env, "HF_ENDPOINT").rstrip("/") or DEFAULT_HUB,
+            hub_token=_clean(env, "HF_TOKEN"),
+            proxies=Proxies(
+                http=_proxy(env, "http"),
+                https=_proxy(env, "https"),
+                direct=_list(env, "no_proxy") or _list(env, "NO_PROXY"),
+            ),
         )
 
 
@@ -196,6 +250,24 @@ def _clean(env: Mapping[str, str], name: str) -> str:
 
 def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _clean(env, name).split(",") if part.strip())
+
+
+def _credentials(env: Mapping[str, str], name: str) -> dict[str, Credentials]:
+    found = {}
+    for number, entry in enumerate(_list(env, name), 1):
+        host, given, login = entry.partition("=")
+        user, separator, password = login.partition(":")
+        if not (host and given and user and separator):
+            raise InvalidRequest(f"{name}: entry {number} is not HOST=USER:PASSWORD")
+        found[host.strip().lower()] = Credentials(user, password)
+    return found
+
+
+def _proxy(env: Mapping[str, str], scheme: str) -> str:
+    """The proxy of a scheme; lower case wins, as with curl; a bare host means http."""
+    names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
+    url = next((text for name in names if (text := _clean(env, name))), "")
+    return url if not url or "://" in url else f"http://{url}"
 
 
 def _flag(env: Mapping[str, str], name: str) -> bool:

@@ -4,6 +4,7 @@ HTTP, the command line and tests are doors to the same node. Usage: `async with 
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from types import TracebackType
 
@@ -13,10 +14,15 @@ from ollama_tts.cache.disk import DiskCache
 from ollama_tts.cache.memory import MemoryCache
 from ollama_tts.config import Settings
 from ollama_tts.metrics import Metrics
+from ollama_tts.protocol.ollama import CreateRequest
+from ollama_tts.registry.registries import Registries
 from ollama_tts.scheduler import Scheduler
 from ollama_tts.service.cached import SoundMemory
 from ollama_tts.service.create import CreateService
+from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
+from ollama_tts.service.pull import PullService
+from ollama_tts.service.push import PushService
 from ollama_tts.service.speech import SpeechService
 from ollama_tts.store.store import Store
 
@@ -35,7 +41,13 @@ class Node:
             settings.models_dir, prune=settings.prune, max_blob_bytes=settings.max_blob_bytes
         )
         self.scheduler = Scheduler(settings, self.catalog, self.metrics)
-        self.models = ModelService(self.store, self.scheduler, self.catalog)
+        self.registries = Registries(settings, self.store.blobs)
+        self.models = ModelService(
+            self.store,
+            self.scheduler,
+            PullService(self.store, self.catalog, self.registries, self._create),
+            PushService(self.store, self.registries),
+        )
         self.creates = CreateService(self.store, self.models)
         self.sounds = SoundMemory(_cache(settings), self.metrics)
         self.speech = SpeechService(
@@ -64,9 +76,13 @@ class Node:
         trace: TracebackType | None,
     ) -> None:
         self.drain()
+        await self.registries.aclose()
         await self.scheduler.shutdown()
         if self.sounds.cache is not None:
             await self.sounds.cache.aclose()
+
+    def _create(self, request: CreateRequest) -> AsyncIterator[Progress]:
+        return self.creates.create(request)
 
     def drain(self) -> None:
         """Say that no more work is taken; what runs may end."""

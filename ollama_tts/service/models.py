@@ -7,14 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
-from ollama_tts.backends.catalog import Catalog
-from ollama_tts.errors import (
-    Failed,
-    InvalidName,
-    InvalidRequest,
-    ModelNotFound,
-    Unsupported,
-)
+from ollama_tts.errors import InvalidName, InvalidRequest, ModelNotFound
 from ollama_tts.names import ModelName
 from ollama_tts.protocol.ollama import (
     CopyRequest,
@@ -29,19 +22,23 @@ from ollama_tts.protocol.ollama import (
 )
 from ollama_tts.scheduler import Scheduler
 from ollama_tts.service.events import Progress
+from ollama_tts.service.pull import PullService
+from ollama_tts.service.push import PushService
 from ollama_tts.service.shown import details, listed, shown
 from ollama_tts.store.model import LocalModel
-from ollama_tts.store.packages import PackageModel, package_manifest
 from ollama_tts.store.store import Store
 
 
 class ModelService:
     """What can be asked of the models of one store."""
 
-    def __init__(self, store: Store, scheduler: Scheduler, catalog: Catalog) -> None:
+    def __init__(
+        self, store: Store, scheduler: Scheduler, pulls: PullService, pushes: PushService
+    ) -> None:
         self._store = store
         self._scheduler = scheduler
-        self._catalog = catalog
+        self._pulls = pulls
+        self._pushes = pushes
 
     def resolve(self, text: str) -> LocalModel:
         """The model that a request to speak names.
@@ -137,60 +134,13 @@ class ModelService:
         kept = {model.weights_key for model in self._store.list()}
         return [model for model in loaded if model.weights_key not in kept]
 
-    async def pull(self, request: PullRequest) -> AsyncGenerator[Progress, None]:
-        """Bring a model into the store; voices of installed packages need no network.
+    def pull(self, request: PullRequest) -> AsyncGenerator[Progress]:
+        """`PullService.pull`."""
+        return self._pulls.pull(request)
 
-        Raises:
-            InvalidName: The name is not valid; raised before the first status.
-            Failed: `pull model manifest: …`, after the first status.
-        """
-        name = ModelName.parse_reference(request.asked)
-        yield Progress("pulling manifest")
-        package = self._package(name)
-        if package is None:
-            raise Failed(f"pull model manifest: {self._unknown(name)}")
-        async for progress in self._install(package):
-            yield progress
-
-    async def _install(self, package: PackageModel) -> AsyncGenerator[Progress, None]:
-        manifest, _ = package_manifest(package)
-        for layer in manifest.blobs():
-            size = layer.size_bytes
-            yield Progress(f"pulling {layer.digest.short}", str(layer.digest), size, size)
-        yield Progress("verifying sha256 digest")
-        yield Progress("writing manifest")
-        await asyncio.to_thread(self._store.install, package)
-        yield Progress("success")
-
-    def _package(self, name: ModelName) -> PackageModel | None:
-        packages = self._catalog.package_models()
-        return next((p for p in packages if p.name.folded == name.folded), None)
-
-    def _unknown(self, name: ModelName) -> str:
-        voices = ", ".join(package.name.model for package in self._catalog.package_models())
-        return (
-            f"'{name.short}' does not come with an installed package ({voices}), and this version "
-            "pulls nothing else; create it from a folder of weights: FROM ./folder"
-        )
-
-    async def push(self, request: PushRequest) -> AsyncGenerator[Progress, None]:
-        """Refuse to push, in the order in which Ollama refuses.
-
-        Raises:
-            InvalidRequest: No name; raised before the first status.
-            ModelNotFound: There is no such model.
-            Unsupported: There is, and nothing here can push it.
-        """
-        if not request.asked:
-            raise InvalidRequest("model is required")
-        yield Progress("retrieving manifest")
-        name = ModelName.parse(request.asked)
-        try:
-            await asyncio.to_thread(self._store.manifest, name)
-        except ModelNotFound:
-            yield Progress("couldn't retrieve manifest")
-            raise
-        raise Unsupported(f"push model '{name.short}': this version does not push models")
+    def push(self, request: PushRequest) -> AsyncGenerator[Progress]:
+        """`PushService.push`."""
+        return self._pushes.push(request)
 
 
 def _name(text: str, refusal: str) -> ModelName:

@@ -149,6 +149,20 @@ class Store:
         with self._lock.held():
             return self._commit(name, encode_manifest(manifest), manifest, contents)
 
+    def adopt(self, name: ModelName, data: bytes) -> LocalModel:
+        """Make `name` mean the manifest in these bytes, kept byte for byte; else as `commit`.
+
+        Raises:
+            BlobNotFound: A blob is not there; nothing has changed.
+            InvalidRequest: The manifest or what it names is damaged; nothing has changed.
+            StoreFailed: Disk full, read-only …
+        """
+        manifest = parse_manifest(data)
+        with self._lock.held():
+            shelved = Shelved(name, manifest, Digest.of(data), data, self._clock())
+            assemble(shelved, self.blobs, self._layout)
+            return self._commit(name, data, manifest, {})
+
     def _commit(
         self,
         name: ModelName,

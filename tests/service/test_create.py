@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ollama_tts.errors import Failed, InvalidOption, InvalidRequest, OllamaTTSError, StoreFailed
+from ollama_tts.errors import Forbidden, InvalidOption, InvalidRequest, OllamaTTSError, StoreFailed
 from ollama_tts.names import Digest, ModelName
 from ollama_tts.protocol.ollama import CreateRequest, Message
 from tests.support.services import Services, mini_files, services
@@ -99,7 +99,7 @@ async def test_a_base_that_nobody_has(node: Services) -> None:
     request = CreateRequest(model="x", from_="nope")
     async with aclosing(node.creates.create(request)) as lines:
         assert (await anext(lines)).status == "pulling manifest"
-        with pytest.raises(Failed, match=r"^pull model manifest: 'nope:latest' does not come"):
+        with pytest.raises(Forbidden, match=r"^pull model manifest: .* OLLAMA_TTS_REGISTRIES"):
             await anext(lines)
     assert "x:latest" not in node.names()
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from ollama_tts.errors import (
-    Failed,
+    Forbidden,
     InvalidName,
     InvalidRequest,
     ModelNotFound,
     OllamaTTSError,
-    Unsupported,
+    Unauthorized,
+    UpstreamFailed,
 )
 from ollama_tts.options import LoadOptions
 from ollama_tts.protocol.ollama import (
@@ -173,15 +174,23 @@ async def test_pull_refuses_a_bad_name_before_the_first_status(node: Services, n
     )
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1:9/ns/m", "nope", "tone:v2", "hf.co/a/b"])
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("127.0.0.1:9/ns/m", UpstreamFailed, 'Get "https://127.0.0.1:9/v2/ns/m/manifests/latest"'),
+        ("nope", Forbidden, r"registry.ollama.ai is not among .*hibari, .*tone"),
+        ("tone:v2", Forbidden, r"OLLAMA_TTS_REGISTRIES .*hibari, .*tone"),
+        ("chattts", Forbidden, "huggingface.co is not among the registries"),
+        ("hf.co/a/b", Forbidden, "huggingface.co is not among the registries"),
+    ],
+)
 async def test_pull_of_anything_else_fails_after_the_first_status(
-    node: Services, name: str
+    node: Services, name: str, kind: type[Exception], text: str
 ) -> None:
     async with aclosing(node.models.pull(PullRequest(model=name))) as lines:
         assert await anext(lines) == Progress("pulling manifest")
-        with pytest.raises(Failed, match=r"^pull model manifest: .*hibari, .*tone") as caught:
+        with pytest.raises(kind, match=f"^pull model manifest: .*{text}"):
             await anext(lines)
-    assert type(caught.value) is Failed
 
 
 async def test_push_of_nothing(node: Services) -> None:
@@ -192,7 +201,7 @@ async def test_push_of_nothing(node: Services) -> None:
             await anext(lines)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("tone", Unsupported), ("a/b/c/d", InvalidName)])
+@pytest.mark.parametrize(("name", "kind"), [("tone", Unauthorized), ("a/b/c/d", InvalidName)])
 async def test_push_refuses_after_one_status(
     node: Services, name: str, kind: type[Exception]
 ) -> None:

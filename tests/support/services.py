@@ -9,14 +9,18 @@ from ollama_tts.config import Settings
 from ollama_tts.metrics import Metrics
 from ollama_tts.names import ModelName
 from ollama_tts.protocol.ollama import CreateRequest, ShowRequest, ShowResponse
+from ollama_tts.registry.registries import Registries
 from ollama_tts.scheduler import Scheduler
 from ollama_tts.service.create import CreateService
 from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
+from ollama_tts.service.pull import PullService
+from ollama_tts.service.push import PushService
 from ollama_tts.store.model import LocalModel
 from ollama_tts.store.store import Store
 from tests.support.stores import upload
 
+NOBODY = "127.0.0.1:9"  # the only registry that these services may ask: nothing listens there
 MINI = Path(__file__).parent.parent / "data/chattts-mini"
 
 
@@ -56,9 +60,21 @@ def services(models_dir: Path) -> Services:
     catalog = Catalog()
     store = Store(models_dir)
     store.open(catalog.package_models())
-    scheduler = Scheduler(Settings(models_dir=models_dir), catalog, Metrics())
-    models = ModelService(store, scheduler, catalog)
-    return Services(store, scheduler, models, CreateService(store, models))
+    settings = Settings(models_dir=models_dir, registries=(NOBODY,))
+    scheduler = Scheduler(settings, catalog, Metrics())
+    registries = Registries(settings, store.blobs)
+
+    def make(request: CreateRequest) -> AsyncIterator[Progress]:
+        return creates.create(request)
+
+    models = ModelService(
+        store,
+        scheduler,
+        PullService(store, catalog, registries, make),
+        PushService(store, registries),
+    )
+    creates = CreateService(store, models)
+    return Services(store, scheduler, models, creates)
 
 
 async def statuses(progress: AsyncIterator[Progress]) -> list[str]:

@@ -1,0 +1,232 @@
+"""One blob fetched in ranged parts, several at a time, and gone on with after any cut."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ollama_tts.errors import BlobNotFound, Unreachable
+from ollama_tts.names import Digest
+from ollama_tts.registry.failures import Passing, Refused
+from ollama_tts.registry.patience import Patience
+from ollama_tts.store.blobs import Blobs
+from ollama_tts.store.layout import Layout
+from ollama_tts.store.partial import Part, Partial, PartialBusy
+
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Bytes of a blob from `start` on. `total` is the size of the whole, if the server says."""
+
+    start: int
+    total: int | None
+    chunks: AsyncIterator[bytes]
+
+
+class Source(Protocol):
+    """Where one blob comes from."""
+
+    def open(self, start: int, stop: int | None) -> AbstractAsyncContextManager[Body]:
+        """Ask for the bytes from `start` up to `stop`; the answer may begin at 0 all the same.
+
+        Raises:
+            Passing: It may work later.
+            UpstreamFailed: It will not.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How a blob is cut: parts of `part_bytes`, `parallel` at a time, written by `block_bytes`.
+
+    A process that dies loses at most `parallel * block_bytes`, and what lay in its buffers.
+    """
+
+    part_bytes: int = 64 * 1024 * 1024
+    parallel: int = 8
+    block_bytes: int = 1024 * 1024
+
+
+class _NoRanges(Exception):
+    """The server answers every range with the whole."""
+
+
+@dataclass(slots=True, eq=False)
+class Download:
+    """Brings one blob into a store. `report(completed, total)` is called after every block.
+
+    `size_bytes` None asks the server for the size first.
+    """
+
+    blobs: Blobs
+    layout: Layout
+    digest: Digest
+    size_bytes: int | None
+    source: Source
+    report: Report
+    patience: Patience = field(default_factory=Patience)
+    cut: Cut = field(default_factory=Cut)
+
+    async def run(self) -> None:
+        """Fetch what is missing, check it, and make it visible.
+
+        Raises:
+            UpstreamFailed: The server's fault; parts stay for another try.
+            Failed: The bytes hash to another digest; they are thrown away.
+            StoreFailed: Disk full …
+        """
+        size = self.size_bytes
+        if size is None:
+            size = await self.patience.tries(self._ask_size)
+        partial = await self._claim(size)
+        if partial is None:
+            return
+        try:
+            await self._fill(partial)
+            await _in_thread(partial.publish)
+        finally:
+            partial.close()
+
+    async def _ask_size(self) -> int:
+        async with self.source.open(0, 1) as body:
+            if body.total is None:
+                raise Refused(f"blob {self.digest}: the server does not tell its size")
+            return body.total
+
+    async def _claim(self, size: int) -> Partial | None:
+        """The partial file, once no other process has it; None if the blob has come meanwhile."""
+        while not self._there():
+            try:
+                partial = await asyncio.to_thread(self._open, size)
+            except PartialBusy:
+                await self.patience.sleep(self.patience.base_s)
+                continue
+            if not self._there():
+                return partial
+            partial.discard()
+        return None
+
+    def _there(self) -> bool:
+        try:
+            return self.blobs.size_bytes(self.digest) >= 0
+        except BlobNotFound:
+            return False
+
+    def _open(self, size: int) -> Partial:
+        save = self.cut.block_bytes
+        return Partial(self.layout, self.digest, size, self.cut.part_bytes, save_bytes=save)
+
+    async def _fill(self, partial: Partial) -> None:
+        self._tell(partial)
+        try:
+            await self._parts(partial)
+        except _NoRanges:
+            await asyncio.to_thread(partial.restart, partial.size_bytes)
+            await self._parts(partial)
+
+    async def _parts(self, partial: Partial) -> None:
+        """Fill all parts, the first ones first."""
+        waiting = deque(part for part in partial.parts if part.missing)
+
+        async def work() -> None:
+            while waiting:
+                await self._part(partial, waiting.popleft())
+
+        await _together([work() for _ in range(min(self.cut.parallel, len(waiting)))])
+
+    async def _part(self, partial: Partial, part: Part) -> None:
+        """Fill one part, try after try."""
+        failures = cuts = 0
+        while part.missing:
+            before = part.done
+            try:
+                await self._stretch(partial, part)
+            except (Passing, Unreachable) as error:
+                failures = 0 if part.done > before else failures + 1
+                cuts += 1
+                if failures >= self.patience.attempts or cuts >= self.patience.cuts:
+                    raise
+                asked_s = error.retry_after_s if isinstance(error, Passing) else 0.0
+                await self.patience.sleep(self.patience.pause_s(failures, asked_s))
+
+    async def _stretch(self, partial: Partial, part: Part) -> None:
+        """Take what one answer brings of a part."""
+        async with self.source.open(part.at, part.stop) as body:
+            self._check(partial, part, body)
+            skip = part.at - body.start
+            block = bytearray()
+            try:
+                async with aclosing(self._paced(body.chunks)) as chunks:
+                    async for chunk in chunks:
+                        block += chunk[skip:]
+                        skip = max(0, skip - len(chunk))
+                        if len(block) >= min(self.cut.block_bytes, part.missing):
+                            await self._write(partial, part, block)
+                        if not part.missing:
+                            return
+            finally:
+                if part.missing and block:
+                    partial.write(part, bytes(block[: part.missing]))
+                    self._tell(partial)
+        if part.missing:
+            raise Passing(f"blob {self.digest}: the answer ended {part.missing} bytes too early")
+
+    def _check(self, partial: Partial, part: Part, body: Body) -> None:
+        if body.total is not None and body.total != partial.size_bytes:
+            raise Refused(
+                f"blob {self.digest} has {body.total} bytes there, not {partial.size_bytes}"
+            )
+        if body.start > part.at:
+            raise Refused(f"blob {self.digest}: the answer begins at byte {body.start}")
+        if body.start < part.at and len(partial.parts) > 1:
+            raise _NoRanges
+
+    async def _write(self, partial: Partial, part: Part, block: bytearray) -> None:
+        data = bytes(block[: part.missing])
+        block.clear()
+        await _in_thread(lambda: partial.write(part, data))
+        self._tell(partial)
+
+    def _tell(self, partial: Partial) -> None:
+        self.report(partial.done_bytes, partial.size_bytes)
+
+    async def _paced(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        """The same chunks, unless they drip."""
+        began, got = self.patience.clock(), 0
+        async for chunk in chunks:
+            yield chunk
+            got += len(chunk)
+            now = self.patience.clock()
+            if now - began >= self.patience.window_s:
+                if got < self.patience.slowest_bytes:
+                    raise Passing(
+                        f"blob {self.digest}: stalled, {got} bytes in {now - began:.0f} s"
+                    )
+                began, got = now, 0
+
+
+async def _together(works: list[Coroutine[None, None, None]]) -> None:
+    """Run all; the first failure ends the others and is raised alone."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+async def _in_thread(work: Callable[[], None]) -> None:
+    """Run in a thread; a cancelled caller waits until the thread has let go of the file."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

@@ -117,12 +117,13 @@ def test_ollama_python_reads_a_minute_of_sound(python: ollama.Client) -> None:
 
 
 @pytest.fixture(scope="session")
-def js_folder(request: pytest.FixtureRequest) -> Path:
+def js_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder where the npm package is installed; kept between runs."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed on this machine")
-    folder = request.config.cache.mkdir("ollama-js")
+    cache = getattr(request.config, "cache", None)
+    folder = cache.mkdir("ollama-js") if cache else tmp_path_factory.mktemp("ollama-js")
     if not (folder / "node_modules" / "ollama").is_dir():
         command = [npm, "install", "--silent", "--no-audit", "--no-fund", JS_CLIENT]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

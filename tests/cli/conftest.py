@@ -17,7 +17,7 @@ from tests.support.live import LiveServer, serving, settings_for
 from tests.support.scripted_http import Script, scripting
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60
+PATIENCE_S = 100
 
 
 @dataclass(frozen=True, slots=True)

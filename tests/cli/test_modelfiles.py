@@ -38,5 +38,5 @@ def test_the_ones_that_users_know_are_there() -> None:
     assert parameters("chattts-int8") == {
         "quantization": "int8", "num_gpu_layers": 20, "num_ctx": 2048,
     }  # fmt: skip
-    assert parameters("chattts-fast")["fp16"] is True
+    assert parameters("chattts-fp16") == {"fp16": True, "gpu_layers": 40}
     assert parameters("probe")["custom_metrics"] is True

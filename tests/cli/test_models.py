@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import httpx
@@ -128,19 +129,56 @@ def test_explained_errors_keep_the_true_line() -> None:
     assert error.explained == "(line 2): no; try yes"
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "modelfiles").iterdir()), ids=lambda path: path.stem
-)
+MODELFILES = ROOT / "modelfiles"
+CHATTTS = sorted(path.stem for path in MODELFILES.glob("chattts*"))
+OTHERS = sorted({path.stem for path in MODELFILES.iterdir()} - set(CHATTTS))
+
+
+@pytest.mark.parametrize("name", OTHERS)
 def test_modelfiles_on_package_voices_run_as_they_stand(
-    online: Cli, tmp_path: Path, path: Path
+    online: Cli, tmp_path: Path, name: str
 ) -> None:
-    text = path.read_text(encoding="utf-8")
-    if not re.search(r"^FROM (hibari|tone)$", text, re.MULTILINE):
-        pytest.skip("needs a ChatTTS checkpoint")
-    assert online("create", path.stem, "-f", str(path)).status == 0
+    assert online("create", name, "-f", str(MODELFILES / f"{name}.Modelfile")).status == 0
     sound = tmp_path / "sound"
-    assert online("run", path.stem, "Ready", "-o", str(sound)).status == 0
+    assert online("run", name, "Ready", "-o", str(sound)).status == 0
     assert sound.stat().st_size > 1000
+
+
+@pytest.fixture(scope="session")
+def checkpoint(online: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """modelfiles/ with a small ChatTTS checkpoint beside them, and `chattts` made of it."""
+    folder = tmp_path_factory.mktemp("modelfiles")
+    for path in MODELFILES.iterdir():
+        shutil.copy(path, folder)
+    (folder / "ChatTTS").symlink_to(ROOT / "tests" / "data" / "chattts-mini")
+    done = online("create", "chattts", "-f", str(folder / "chattts.Modelfile"))
+    assert done.status == 0, done.error
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHATTTS)
+def test_modelfiles_on_chattts_run_with_a_checkpoint(
+    online: Cli, checkpoint: Path, tmp_path: Path, name: str
+) -> None:
+    done = online("create", name, "-f", str(checkpoint / f"{name}.Modelfile"))
+    assert done.status == 0, done.error
+    sound = tmp_path / "a.wav"
+    done = online("run", name, "the first sentence", "-o", str(sound))
+    assert done.status == 0, done.error
+    assert sound.stat().st_size > 24_000
+
+
+@pytest.mark.slow
+def test_bench_measures_a_baseline_in_turns(online: Cli, checkpoint: Path) -> None:
+    text = "the first sentence"
+    done = online(
+        "bench", "chattts", "--baseline", "reference", "--requests", "1", "--text", text, "--json"
+    )
+    assert done.status == 0, done.error
+    (run,) = json.loads(done.out)["runs"]
+    assert run["baseline"]["requests"] == run["model"]["requests"] == 1
+    assert set(run["ratios"]) == {"first_audio", "audio_s_per_s", "steps_per_s"}
 
 
 def test_cp_and_rm(online: Cli, reader: str) -> None:

@@ -51,9 +51,12 @@ def _speak(model: StepModel, jobs: Sequence[Job]) -> list[NDArray[np.float32]]:
     slots = range(len(jobs))
     for slot, job in enumerate(jobs):
         model.start(slot, job, 0)
-    model.step([Prefill(slot, 0, len(job.prompt)) for slot, job in enumerate(jobs)], [])
+    reads = [Prefill(slot, 0, len(job.prompt)) for slot, job in enumerate(jobs)]
+    outcomes = list(model.step(reads, []))
     for _ in range(TOKENS - 1):
-        model.step([], list(slots))
+        outcomes += model.step([], list(slots))
+    if any(outcome.kind != "token" for outcome in outcomes):
+        raise LoadFailed(f"the self-test's numbers were not finite with {_versions()}")
     total, half = model.geometry.samples(TOKENS), model.geometry.samples(TOKENS // 2)
     begun = model.render([Window(s, 0, TOKENS, 0, half, final=False) for s in slots])
     ended = model.render([Window(s, 0, TOKENS, half, total, final=True) for s in slots])

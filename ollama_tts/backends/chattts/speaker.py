@@ -9,6 +9,7 @@ import lzma
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional
 
 from ollama_tts.backends.chattts import base16384
 from ollama_tts.errors import InvalidRequest, InvalidWeights
@@ -69,9 +70,12 @@ def decode_codes(text: str, codebooks: int, codes: int, max_tokens: int) -> NDAr
 
 
 def normalized(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """`vector` at length 1, float32 [hidden], as it is written over an embedding."""
-    found = torch.nn.functional.normalize(torch.from_numpy(vector), p=2.0, dim=0, eps=EPSILON)
-    return np.asarray(found.numpy(), np.float32)
+    """`vector` at length 1, float32 [hidden], as it is written over an embedding.
+
+    Computed in half precision, as upstream does: its last bits decide between near candidates.
+    """
+    half = torch.from_numpy(vector).half()
+    return np.asarray(functional.normalize(half, p=2.0, dim=0, eps=EPSILON).float().numpy())
 
 
 class Statistics:

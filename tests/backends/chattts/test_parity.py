@@ -70,7 +70,7 @@ def compare(checkpoint: Checkpoint, chat: Chat, temperature: float) -> None:
     np.testing.assert_array_equal(ours.codes, theirs)
     sound = chat._decode_to_wavs([hidden], True)[0]
     assert np.abs(sound).max() > 1e-3
-    np.testing.assert_allclose(ours.sound, sound, atol=1e-4)
+    np.testing.assert_allclose(ours.sound, sound, atol=1e-5)
 
 
 @pytest.mark.parametrize("temperature", [1e-5, 0.3, 1.0])

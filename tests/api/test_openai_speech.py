@@ -98,6 +98,24 @@ def test_voices_of_openai_mean_the_default_one(voice: object, http: httpx.Client
     assert speech(http, voice=voice).content == speech(http, voice="tone").content
 
 
+@pytest.mark.parametrize("body", [b"[]", b"5", b"null", b'"x"'])
+def test_a_body_that_is_no_object_is_refused(body: bytes, http: httpx.Client) -> None:
+    answer = http.post("/v1/audio/speech", content=body)
+    assert answer.status_code == 400
+    assert message_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("instructions", 5), ("model", 5), ("model", "../x"), ("options", "x")]
+)
+def test_a_field_of_a_wrong_type_is_refused_by_name(
+    field: str, value: object, http: httpx.Client
+) -> None:
+    answer = speech(http, **{field: value})
+    assert answer.status_code == 400
+    assert field in message_of(answer) or answer.json()["error"]["param"] == field
+
+
 def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:
     answer = speech(http, model="nope")
     assert answer.status_code == 404

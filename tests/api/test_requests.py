@@ -280,6 +280,33 @@ def test_lists_are_never_null_and_entries_complete(own_http: httpx.Client) -> No
                if name not in {"context_length", "embedding_length"})  # fmt: skip
 
 
+@pytest.mark.parametrize("path", ["/api/embed", "/api/embeddings"])
+def test_voices_make_no_embeddings(path: str, http: httpx.Client) -> None:
+    for name, status, words in (
+        ("tone", 400, '"tone" does not support embeddings'),
+        ("nope", 404, 'model "nope" not found, try pulling it first'),
+        ("../x", 400, "invalid model name"),
+    ):
+        answer = http.post(path, json={"model": name, "input": "x", "prompt": "x"})
+        assert (answer.status_code, answer.json()) == (status, {"error": words})
+
+
+def test_a_draining_server_says_that_it_is_not_ready(
+    live: LiveServer, own_http: httpx.Client
+) -> None:
+    assert own_http.get("/readyz").status_code == 200
+    live.read(lambda node: node.drain())
+    answer = own_http.get("/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"status": "draining"})
+    assert own_http.get("/healthz").status_code == 200
+
+
+def test_metrics_are_in_prometheus_format(http: httpx.Client) -> None:
+    answer = http.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "# TYPE ollama_tts_requests_total counter" in answer.text
+
+
 def test_accounts_are_refused_so_that_push_stops(http: httpx.Client) -> None:
     answer = http.post("/api/me")
     assert (answer.status_code, answer.json()) == (503, {"error": "account unavailable"})

@@ -190,3 +190,22 @@ async def test_all_of_collects_in_order_and_gives_way() -> None:
     assert await all_of(items()) == list(range(50))
     task.cancel()
     assert turns > 40
+
+
+async def test_an_error_on_the_way_out_is_told_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caller, begun = Caller(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise Failed("the lease is stuck")
+
+    task = asyncio.create_task(while_connected(caller.receive, work()))
+    await begun.wait()
+    caller.left.set()
+    assert await task is None
+    assert "while stopping: Failed: the lease is stuck" in caplog.messages

@@ -1,5 +1,6 @@
 """Listening sockets of every form of address."""
 
+import asyncio
 import socket
 
 import pytest
@@ -30,6 +31,24 @@ def test_port_0_picks_a_free_one() -> None:
     [(host, port)] = bound(Address("127.0.0.1", 0))
     assert host == "127.0.0.1"
     assert port > 0
+
+
+async def test_small_writes_are_not_held_back() -> None:
+    """Nagle's algorithm is off on the connections that asyncio accepts from our sockets."""
+    delayed: asyncio.Queue[int] = asyncio.Queue()
+
+    def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted = writer.get_extra_info("socket")
+        delayed.put_nowait(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    [listening] = bind(Address("127.0.0.1", 0))
+    async with await asyncio.start_server(look, sock=listening) as server:
+        host, port = server.sockets[0].getsockname()
+        _, writer = await asyncio.open_connection(host, port)
+        assert await delayed.get() == 1
+        writer.close()
+        await writer.wait_closed()
 
 
 def test_localhost_is_every_loopback_under_one_port() -> None:

@@ -27,6 +27,8 @@ _WORDS = {
 }  # fmt: skip
 _QUOTES = "\"'“”‘’`«»„"
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])['’](?=[A-Za-z])")
+_CONTRACTION = re.compile(r"(?<=[A-Za-z])['’](ll|re|ve|m|d)\b(?=( better| been)?)")
+_WHOLE = {"ll": " will", "re": " are", "ve": " have", "m": " am"}
 _SPACE = re.compile(r"\s+")
 _DOUBLED = re.compile(r"(?:[ ]*[,，、.。!！?？:：;；][ ]*){2,}|[ ]+[,，、.。!！?？:：;；]")
 _STRENGTH = ("?", "？", "!", "！", ".", "。", ":", "：", ";", "；", ",", "，", "、")
@@ -39,7 +41,7 @@ def confine(text: MappedText, rules: TextRules, account: Account) -> MappedText:
     """
     chattts = rules.alphabet == "chattts"
     if chattts:
-        text = text.rewrite(_APOSTROPHE, lambda _: "")
+        text = text.rewrite(_CONTRACTION, _whole).rewrite(_APOSTROPHE, lambda _: "")
     table = _CHATTTS if chattts else _WORDS
     wrong = _CHATTTS_WRONG if chattts else _WORDS_WRONG
     if rules.reads_numbers:
@@ -56,6 +58,11 @@ def confine(text: MappedText, rules: TextRules, account: Account) -> MappedText:
     if rules.homophones:
         text = _replaced(text, rules)
     return _tidy(text).strip()
+
+
+def _whole(match: re.Match[str]) -> str:
+    """ "we'll" in full: without its apostrophe, which the voice does not know, it is "well"."""
+    return _WHOLE.get(match[1]) or (" had" if match[2] else " would")
 
 
 def _allowed(

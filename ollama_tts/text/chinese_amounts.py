@@ -4,7 +4,7 @@ import re
 
 from ollama_tts.text.chinese_dates import HAN_FREE
 from ollama_tts.text.chinese_numbers import cardinal, counted, scaled, spoken
-from ollama_tts.text.rule import NUMBER, Rule, rule
+from ollama_tts.text.rule import ascii_rule, NUMBER, Rule
 from ollama_tts.text.units import PER, TIGHT, UNITS, alternatives
 
 _SIGNS = {
@@ -77,9 +77,9 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def _degrees(match: re.Match[str]) -> str:
-    low, number, scale, sign = match.groups()
+    low, unit, number, scale, sign = match.groups()
     name = {"C": "摄氏度", "℃": "摄氏度", "F": "华氏度", "℉": "华氏度"}.get(scale or sign or "", "度")
-    head = f"{_temperature(low, name)}到" if low else ""
+    head = f"{_temperature(low, name)}{name if unit else ''}到" if low else ""
     return f"{head}{_temperature(number, name)}{name}"
 
 
@@ -103,7 +103,7 @@ def _measure(match: re.Match[str]) -> str | None:
 
 def _times_scaled(match: re.Match[str]) -> str | None:
     number, letter = match[1], match[2]
-    if letter in "KMB" and len(number) == 1 and not match[3]:
+    if letter in "KMB" and "." not in number and (len(number) == 1 or letter in "MB"):
         return None
     return scaled(number, _FACTORS[letter])
 
@@ -123,18 +123,18 @@ def _fraction_sign(match: re.Match[str]) -> str:
 
 
 AMOUNT_RULES: tuple[Rule, ...] = (
-    rule(rf"(-)?{_SIGN}\s?(?:({NUMBER}){_TO}(?:{_SIGN[1:-1]})?)?({NUMBER}){_SCALE}(?:[元块]|美元)?", _money, sign=r"[$€£¥￥₩₽₹₿]"),
-    rule(rf"{HAN_FREE}({NUMBER}){_SCALE}\s?([€£¥￥$])(?!\d)", _money_behind, sign=r"[$€£¥￥]"),
-    rule(rf"\b({alternatives(_CODES)})\s?({NUMBER}){_SCALE}", _code, sign="[A-Z]{3}"),
-    rule(rf"{HAN_FREE}({NUMBER}){_SCALE}\s?({alternatives(_CODES)})(?![A-Za-z])", _code_behind, sign="[A-Z]{3}"),
-    rule(rf"{HAN_FREE}(?:([-+]?{NUMBER})\s?[%‰]?{_TO})?([-−+±~≈<>]?\s?{NUMBER})\s?([%‰])", _percent, sign="[%‰]"),
-    rule(
-        rf"{HAN_FREE}(?:([-−]?{NUMBER})\s?(?:°\s?[CF]?|[℃℉])?{_TO})?([-−+±~]?{NUMBER})\s?(?:°\s?([CF])?|([℃℉]))",
+    ascii_rule(rf"(-)?{_SIGN}\s?(?:({NUMBER}){_TO}(?:{_SIGN[1:-1]})?)?({NUMBER}){_SCALE}(?:[元块]|美元)?", _money, sign=r"[$€£¥￥₩₽₹₿]"),
+    ascii_rule(rf"{HAN_FREE}({NUMBER}){_SCALE}\s?([€£¥￥$])(?!\d)", _money_behind, sign=r"[$€£¥￥]"),
+    ascii_rule(rf"\b({alternatives(_CODES)})\s?({NUMBER}){_SCALE}", _code, sign="[A-Z]{3}"),
+    ascii_rule(rf"{HAN_FREE}({NUMBER}){_SCALE}\s?({alternatives(_CODES)})(?![A-Za-z])", _code_behind, sign="[A-Z]{3}"),
+    ascii_rule(rf"{HAN_FREE}(?:([-+]?{NUMBER})\s?[%‰]?{_TO})?([-−+±~≈<>]?\s?{NUMBER})\s?([%‰])", _percent, sign="[%‰]"),
+    ascii_rule(
+        rf"{HAN_FREE}(?:([-−]?{NUMBER})\s?(°\s?[CF]?|[℃℉])?{_TO})?([-−+±~]?{NUMBER})\s?(?:°\s?([CF])?|([℃℉]))",
         _degrees, sign="[°℃℉]",
     ),
-    rule(rf"{HAN_FREE}(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})(\s?)({alternatives(UNITS)})(?![A-Za-z²³0-9])(?:\s?/\s?({alternatives(PER)}|人|天|月|年|次|晚)(?![A-Za-z]))?", _measure),
-    rule(rf"{HAN_FREE}({NUMBER})(k|K|M|bn|B)(\+)?(?![A-Za-z0-9])", _times_scaled),
-    rule(r"(?<![A-Za-z0-9_./])(?:(\d+)\s)?(\d{1,4})/(\d{1,4})(?![\d/])", _fraction),
-    rule(rf"(\d+)?\s?([{''.join(_FRACTIONS)}])", _fraction_sign, sign=None),
+    ascii_rule(rf"{HAN_FREE}(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})(\s?)({alternatives(UNITS)})(?![A-Za-z²³0-9])(?:\s?/\s?({alternatives(PER)}|人|天|月|年|次|晚)(?![A-Za-z]))?", _measure),
+    ascii_rule(rf"{HAN_FREE}({NUMBER})(k|K|M|bn|B)(\+)?(?![A-Za-z0-9])", _times_scaled),
+    ascii_rule(r"(?<![A-Za-z0-9_./])(?:(\d+)\s)?(\d{1,4})/(\d{1,4})(?![\d/])", _fraction),
+    ascii_rule(rf"(\d+)?\s?([{''.join(_FRACTIONS)}])", _fraction_sign, sign=None),
 )  # fmt: skip
 """Money, percent, degrees, measures, fractions."""

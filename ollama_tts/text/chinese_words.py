@@ -5,7 +5,7 @@ import re
 from ollama_tts.text.chinese_dates import HAN_FREE
 from ollama_tts.text.chinese_numbers import cardinal, counted, digits, spoken
 from ollama_tts.text.english_words import WORD_RULES as ENGLISH_WORDS, roman
-from ollama_tts.text.rule import NUMBER, Rule, rule
+from ollama_tts.text.rule import ascii_rule, NUMBER, Rule
 
 _MEASURES = (
     "个|位|名|本|张|只|条|件|台|部|辆|架|艘|座|栋|幢|间|家|所|把|支|枝|根|块|片|颗|粒|瓶|杯|碗|盒|箱|包|袋|"
@@ -56,7 +56,8 @@ def _name(match: re.Match[str]) -> str:
     said = []
     for part in re.findall(r"[A-Za-z]+|\d+(?:\.\d+)?", match[0]):
         if part[0].isdigit():
-            said.append(digits(part) if len(part) > 2 and part.isdigit() else spoken(part))
+            code = len(part) > 2 and part.isdigit() and bool(said)
+            said.append(digits(part) if code else spoken(part))
         else:
             said.append(part)
     return " ".join(said)
@@ -82,34 +83,34 @@ def _power(match: re.Match[str]) -> str:
 
 
 WORD_RULES: tuple[Rule, ...] = (
+    ascii_rule(rf"(?<![A-Za-z0-9])([A-Za-z]|{NUMBER})\s?(\^\s?-?\d+|[²³])", _power, sign="[²³^]"),
     *ENGLISH_WORDS[:6],
-    rule(r"(?<![A-Za-z])[Nn][Oo]\.\s?(\d+)|№\s?(\d+)", lambda m: "第" + cardinal(int(m[1] or m[2])), sign=r"[Nn][Oo]\.|№"),
-    rule(r"#\s?(\d+)(?!\d)", lambda m: cardinal(int(m[1])) + "号", sign="#"),
-    rule(r"(?<![\d])(\d+)(?:st|nd|rd|th)\b", lambda m: "第" + cardinal(int(m[1]))),
-    rule(rf"(?<=第)\s?{_ROMAN}(?![A-Za-z])", _roman, sign="[IVXⅠ-Ⅻ]"),
-    rule(rf"(?<![A-Za-z]){_ROMAN}(?=期|型|级|类|卷|章|世|部|度|代|相|区)", _roman, sign="[IVXⅠ-Ⅻ]"),
-    rule(r"[Ⅰ-Ⅻ]", lambda m: cardinal(_ROMAN_SIGNS.index(m[0]) + 1), sign="[Ⅰ-Ⅻ]"),
-    rule(r"(?<![A-Za-z])([vV])?\.?(\d+(?:\.\d+){2,}|(?<=[vV])\d+(?:\.\d+)?)(?![\d.])", _version),
-    rule(r"(?<![A-Za-z])C\+\+", lambda _: "C加加", sign=r"C\+\+"),
+    ascii_rule(r"(?<![A-Za-z])[Nn][Oo]\.\s?(\d+)|№\s?(\d+)", lambda m: "第" + cardinal(int(m[1] or m[2])), sign=r"[Nn][Oo]\.|№"),
+    ascii_rule(r"#\s?(\d+)(?!\d)", lambda m: cardinal(int(m[1])) + "号", sign="#"),
+    ascii_rule(r"(?<![\d])(\d+)(?:st|nd|rd|th)\b", lambda m: "第" + cardinal(int(m[1]))),
+    ascii_rule(rf"(?<=第)\s?{_ROMAN}(?![A-Za-z])", _roman, sign="[IVXⅠ-Ⅻ]"),
+    ascii_rule(rf"(?<![A-Za-z]){_ROMAN}(?=期|型|级|类|卷|章|世|部|度|代|相|区)", _roman, sign="[IVXⅠ-Ⅻ]"),
+    ascii_rule(r"[Ⅰ-Ⅻ]", lambda m: cardinal(_ROMAN_SIGNS.index(m[0]) + 1), sign="[Ⅰ-Ⅻ]"),
+    ascii_rule(r"(?<![A-Za-z])([vV])?\.?(\d+(?:\.\d+){2,}|(?<=[vV])\d+(?:\.\d+)?)(?![\d.])", _version),
+    ascii_rule(r"(?<![A-Za-z])C\+\+", lambda _: "C加加", sign=r"C\+\+"),
 )  # fmt: skip
 """Abbreviations, ordinals, Roman numerals, versions."""
 
 NUMBER_RULES: tuple[Rule, ...] = (
-    rule(rf"(?<![A-Za-z])([A-Za-z]|{NUMBER})\s?(\^\s?-?\d+|[²³])", _power, sign="[²³^]"),
-    rule(r"(?<=[\d)a-zA-Z])\s?([+−*×/=<>·])\s?(?=[-\d(a-zA-Z])(?<![a-zA-Z]/)(?<!\d/)", _operator, sign="[+−*×=<>·]"),
-    rule(r"(?<=\d)\s?(-)\s?(?=\d+(?:\.\d+)?\s?(?:=|等于))", _operator, sign="=|等于"),
-    rule(rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?=\s?(?:{_MEASURES}))", _measured, sign="[-–—－~]"),
-    rule(rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?![\w-]*\d|[A-Za-z])", _range, sign="[-–—－~]"),
-    rule(rf"(?<![\w.,)])[-−]({NUMBER})|(?<=[\u3400-\u9fff])[-−]({NUMBER})", lambda m: "负" + spoken(m[1] or m[2]), sign="[-−]"),
-    rule(rf"(?<![\d.,A-Za-z])(?<!第)()(2)(?=\s?(?:{_MEASURES})(?!月份))", _measured),
-    rule(r"[A-Za-z]+-?\d+(?:-?[A-Za-z]+)?|(?<![\d.])\d+(?:\.\d+)?[A-Za-z]+(?![A-Za-z])", _name, sign=r"[A-Za-z]-?\d|\d[A-Za-z]"),
-    rule(rf"{NUMBER}|\d+", lambda m: spoken(m[0])),
+    ascii_rule(r"(?<=[\d)a-zA-Z])\s?([+−*×/=<>·])\s?(?=[-\d(a-zA-Z])(?<![a-zA-Z]/)(?<!\d/)", _operator, sign="[+−*×=<>·]"),
+    ascii_rule(r"(?<=\d)\s?(-)\s?(?=\d+(?:\.\d+)?\s?(?:=|等于))", _operator, sign="=|等于"),
+    ascii_rule(rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?=\s?(?:{_MEASURES}))", _measured, sign="[-–—－~]"),
+    ascii_rule(rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?![\w-]*\d|[A-Za-z])", _range, sign="[-–—－~]"),
+    ascii_rule(rf"(?<![\w.,)])[-−]({NUMBER})|(?<=[\u3400-\u9fff])[-−]({NUMBER})", lambda m: "负" + spoken(m[1] or m[2]), sign="[-−]"),
+    ascii_rule(rf"(?<![\d.,A-Za-z])(?<!第)()(2)(?=\s?(?:{_MEASURES})(?!月份))", _measured),
+    ascii_rule(r"[A-Za-z]+-?\d+(?:\.\d+)?(?:-?[A-Za-z]+)?|(?<![\d.])\d+(?:\.\d+)?[A-Za-z]+(?![A-Za-z])", _name, sign=r"[A-Za-z]-?\d|\d[A-Za-z]"),
+    ascii_rule(rf"{NUMBER}|\d+", lambda m: spoken(m[0])),
 )  # fmt: skip
 """Arithmetic, ranges, counted things, names with digits, and every number that is left."""
 
 SIGN_RULES: tuple[Rule, ...] = (
-    rule(r"(?<=[元块钱次])/(?=[天日月年人次个小晚件平])", lambda _: "每", sign="/"),
-    rule(r"[" + re.escape("".join(_SIGNS)) + r"]", lambda m: _SIGNS[m[0]], sign=None),
-    rule(r"[" + "".join(_GREEK) + r"](?![\u0370-\u03ff])(?<![\u0370-\u03ff][\u0370-\u03ff])", lambda m: _GREEK[m[0]], sign="[\u0370-\u03ffµ]"),
+    ascii_rule(r"(?<=[元块钱次])/(?=[天日月年人次个小晚件平])", lambda _: "每", sign="/"),
+    ascii_rule(r"[" + re.escape("".join(_SIGNS)) + r"]", lambda m: _SIGNS[m[0]], sign=None),
+    ascii_rule(r"[" + "".join(_GREEK) + r"](?![\u0370-\u03ff])(?<![\u0370-\u03ff][\u0370-\u03ff])", lambda m: _GREEK[m[0]], sign="[\u0370-\u03ffµ]"),
 )  # fmt: skip
 """Signs that are left."""

@@ -135,7 +135,7 @@ def _degrees(match: re.Match[str]) -> str:
 
 def _measure(match: re.Match[str]) -> str | None:
     low, number, space, name, per = match[1], match[2], match[3], match[4], match[5]
-    if space and name in TIGHT:
+    if space and name in TIGHT and "." not in number:
         return None
     unit = UNITS[name]
     single = number == "1" and not low
@@ -155,7 +155,7 @@ def _scaled(match: re.Match[str]) -> str | None:
     number, letter = match[1], match[2]
     if letter == "K" and number in ("2", "4", "5", "8"):
         return None
-    if letter in "MB" and match[3] is None and "." not in number and len(number) == 1:
+    if letter == "B" and "." not in number:
         return None
     return f"{spoken(number)} {_SCALES[letter]}{match[3] or ''}"
 

@@ -216,7 +216,7 @@ YEAR_RULES: tuple[Rule, ...] = (
     rule(
         r"((?i:\b(?:in|since|from|until|till|by|before|after|during|year|circa|early|late|mid|"
         r"summer of|spring of|fall of|winter of|born|of|to|and|between|class of|AD|©))[\s-])"
-        rf"(1[1-9]\d{{2}}|20\d{{2}})(?![\w%°]|[.,:/-]\d){_NOT_YEARS}",
+        rf"(1\d{{3}}|20\d{{2}})(?![\w%°]|[.,:/-]\d){_NOT_YEARS}",
         _context_year,
     ),
     rule(rf"{ALONE}(19\d{{2}}|20\d{{2}})(?![\w%°]|[.,:/]\d|\s?[-–+*×÷=/]\s?\d){_NOT_YEARS}", _year_alone),

@@ -60,8 +60,8 @@ _GREEK = dict(
 ) | {"Δ": "delta", "Σ": "sigma", "Ω": "omega", "Π": "pi", "Θ": "theta", "Φ": "phi", "Ψ": "psi", "Λ": "lambda", "Γ": "gamma", "µ": "mu"}
 _SIGNS = {
     "&": "and", "@": "at", "%": "percent", "=": "equals", "+": "plus", "×": "times", "÷": "divided by",
-    "≈": "approximately equals", "≠": "is not equal to", "≤": "is less than or equal to",
-    "≥": "is greater than or equal to", "±": "plus or minus", "√": "the square root of",
+    "≈": "approximately equals", "≠": "is not equal to", "≤": "less than or equal to",
+    "≥": "greater than or equal to", "±": "plus or minus", "√": "the square root of",
     "∞": "infinity", "→": "to", "←": "from", "↔": "and", "⇒": "implies", "$": "dollar", "€": "euro", "£": "pound",
     "¥": "yen", "₹": "rupee", "₩": "won", "₽": "ruble", "¢": "cent", "°": "degrees", "℃": "degrees Celsius", "℉": "degrees Fahrenheit",
     "№": "number", "§": "section", "‰": "per mille", "∑": "sum", "∫": "integral", "∂": "partial",
@@ -176,17 +176,22 @@ def _by(match: re.Match[str]) -> str | None:
     return f" {word} ".join(said)
 
 
+def _house(match: re.Match[str]) -> str:
+    return pairs(match[1]) + (f" {match[2]}" if match[2] else "")
+
+
 def _lines(match: re.Match[str]) -> str:
     return f"{pairs(match[1])} {match[2].upper()}"
 
 
 def _mixed_name(match: re.Match[str]) -> str:
     """A name of letters and digits: B2B "B two B", H2O, MP3, F-16, COVID-19."""
-    parts = re.findall(r"[A-Za-z]+|\d+", match[0])
+    parts = re.findall(r"[A-Za-z]+|\d+(?:\.\d+)?", match[0])
     said = []
     for part in parts:
-        if part.isdigit():
-            said.append(pairs(part) if len(part) in (3, 4) else spoken(part))
+        if part[0].isdigit():
+            paired = part.isdigit() and len(part) in (3, 4)
+            said.append(pairs(part) if paired else spoken(part))
         else:
             said.append(part)
     return " ".join(said)
@@ -201,10 +206,11 @@ def _sign(match: re.Match[str]) -> str:
 
 
 def _operator(match: re.Match[str]) -> str:
-    return {"-": " minus ", "−": " minus ", "*": " times ", "/": " over ", "<": " is less than ",
-            ">": " is greater than ", "x": " times ", "·": " times "}[match[1]]  # fmt: skip
+    return {"-": " minus ", "−": " minus ", "*": " times ", "/": " over ", "<": " less than ",
+            ">": " greater than ", "x": " times ", "·": " times "}[match[1]]  # fmt: skip
 
 
+_STREET = "St|Ave|Rd|Blvd|Ln|Dr|Ct|Street|Avenue|Road|Boulevard|Lane|Drive|Court|Way|Place"
 _TITLES = "|".join(key[:-1].capitalize() for key in _WORDS)
 _CAPITAL = r"(?=\.?\s?[A-Z\u3400-\u9fff])"
 
@@ -231,6 +237,12 @@ WORD_RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 """Abbreviations."""
 
+EARLY_RULES: tuple[Rule, ...] = (
+    rule(rf"\b([A-Za-z]|{NUMBER})\s?\^\s?([-−]?\d+)", _power, sign=r"\^"),
+    rule(rf"\b(\d{{3,4}})([A-Z])?(?=\s(?:[NSEW]\.?\s)?(?:[A-Z][a-z]+\s){{1,3}}(?:{_STREET})\b)", _house),
+)
+"""What must be said before amounts are looked for: powers, house numbers."""
+
 ROMAN_RULES: tuple[Rule, ...] = (
     rule(rf"\b((?:{_COUNTED})s? ){_ROMAN}", _counted, sign="[IVXLC]", flags=0),
     rule(rf"\b((?:{_RULERS}) )(?!I{_VERB}){_ROMAN}", _ruler, sign="[IVXLC]"),
@@ -255,18 +267,19 @@ NAME_RULES: tuple[Rule, ...] = (
     rule(rf"(?<![\w.])#\s?({NUMBER})", _hash, sign="#"),
     rule(r"(?<![\w.,])(\d{3,4})([pi])\b", _lines, sign=r"\d[pi]"),
     rule(rf"({NUMBER})[eE]([-+]?\d+)\b", _scientific, sign=r"\d[eE]"),
-    rule(rf"\b([A-Za-z]|{NUMBER})\s?\^\s?([-−]?\d+)", _power, sign=r"\^"),
     rule(r"(?<![\w.,])(\d+)\s?[x×]\s?(\d+)(?![\w.,]\d)", _by, sign=r"\d\s?[x×]"),
     rule(rf"{ALONE}({NUMBER})\s?(?:–|—|-|~|\bto\b)\s?({NUMBER})(?![\w-]|[.,]\d|\s?=)", lambda m: _range(m) if " - " not in m[0] or "=" not in m.string else None, sign=r"\d\s?[–—~-]"),
     rule(rf"(?<![\w.,)])[-−]({NUMBER})", _minus, sign="[-−]"),
     rule(r"(?<=\d)\s?([*/<>·−])\s?(?=\d)", _operator, sign="[*/<>·−]"),
     rule(r"(?<=[\d)])\s(-)\s(?=\d)", _operator, sign=" - "),
+    rule(r"\b[A-Za-z]{1,8}-?\d+\.\d+\b(?!\.\d)", _mixed_name, sign=r"\d\.\d"),
     rule(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z]{0,12}(?:-?\d{1,5}-?[A-Za-z]{0,6}){1,3}\b|\b[A-Z][A-Za-z]*-\d{1,4}\b", _mixed_name, sign=r"[A-Za-z]-?\d|\d[A-Za-z]"),
     rule(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?", lambda m: spoken(m[0])),
 )  # fmt: skip
 """Names with digits, arithmetic, and every number that is left."""
 
 SIGN_RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w/.])/(?=[A-Za-z]\w)", lambda _: "slash ", sign="/"),
     rule(r"\b([A-Z])\+\+", lambda m: f"{m[1]} plus plus", sign=r"\+\+"),
     rule(r"\b([A-G])#", lambda m: f"{m[1]} sharp", sign="#"),
     rule(r"(?<!\w)#(?=[A-Za-z\u3400-\u9fff])", lambda _: "hashtag ", sign="#"),

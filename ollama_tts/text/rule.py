@@ -43,6 +43,11 @@ def rule(pattern: str, say: Say, *, sign: str | None = r"\d", flags: int = 0) ->
     return Rule(re.compile(pattern, flags), say, re.compile(sign) if sign else None)
 
 
+def ascii_rule(pattern: str, say: Say, *, sign: str | None = r"\d") -> Rule:
+    """A rule for Chinese text: Chinese characters are no letters to `\\w` and `\\b`."""
+    return rule(pattern, say, sign=sign, flags=re.ASCII)
+
+
 def apply_rules(text: MappedText, rules: Sequence[Rule], account: Account) -> MappedText:
     """`text` after all `rules`, one after the other; what they leave unsaid is on `account`."""
     absent: set[re.Pattern[str]] = set()

@@ -1,4 +1,4 @@
-"""Text for speech: from what people write to what a voice can say, every character accounted for."""
+"""Text for speech: from what people write to what a voice can say, nothing lost on the way."""
 
 from ollama_tts.text.preparer import prepare
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ollama_tts.text.rule import Partly, Rule, rule
+from ollama_tts.text.wordlist import listed
 
 _TOP = (
     "com|org|net|io|ai|dev|cn|edu|gov|co|uk|de|fr|jp|ru|eu|us|app|me|info|tv|xyz|biz|cc|gg|ly|so|"
@@ -25,8 +26,10 @@ _FILES = rf"(?<![\w@/.-])([A-Za-z][\w-]*(?:\.[\w-]+)*)\.({_FILE})(?![\w-])(?!\.\
 _TRAIL = ".,;:!?)\"'"
 _SHORT_PATH = re.compile(r"/(?:[A-Za-z][A-Za-z-]{0,23}/?){1,2}")
 _SAID_WHOLE = frozenset(
-    "com org net info blog wiki app dev cloud site online store tech example test gov edu biz "
-    "localhost log exe java go zip wav json yaml toml gif onnx".split()
+    listed(
+        "com org net info blog wiki app dev cloud site online store tech example test gov edu "
+        "biz localhost log exe java go zip wav json yaml toml gif onnx"
+    )
 )
 _PART = re.compile(r"[A-Za-z]+|\d+|[._%+-]")
 
@@ -50,7 +53,12 @@ def address_rules(words: Words) -> tuple[Rule, ...]:
         rule(_URL, lambda match: _url(match, words), sign="://", flags=re.ASCII),
         rule(_MAIL, lambda match: _mail(match, words), sign="@", flags=re.ASCII),
         rule(_DOMAIN, lambda match: _url(match, words), sign=r"\w\.\w", flags=re.ASCII),
-        rule(_FILES, lambda match: _file(match, words), sign=r"\w\.\w", flags=re.IGNORECASE | re.ASCII),
+        rule(
+            _FILES,
+            lambda match: _file(match, words),
+            sign=r"\w\.\w",
+            flags=re.IGNORECASE | re.ASCII,
+        ),
     )
 
 
@@ -90,10 +98,10 @@ def _has_vowel(text: str) -> bool:
 
 def _parts(text: str, words: Words) -> str:
     signs = {"-": words.dash, "_": words.underscore, ".": words.dot, "+": words.plus, "%": ""}
-    said = []
-    for part in _PART.findall(text):
-        said.append(words.number(part) if part.isdigit() else signs.get(part, part))
-    return " ".join(said)
+    return " ".join(
+        words.number(part) if part.isdigit() else signs.get(part, part)
+        for part in _PART.findall(text)
+    )
 
 
 def _mail(match: re.Match[str], words: Words) -> str:

@@ -13,18 +13,72 @@ _CHATTTS_WRONG = re.compile(r"[^\u4e00-\u9fffA-Za-z，。、,. \ue000-\ue0ff]+")
 _WORDS_WRONG = re.compile(rf"[^{HAN}A-Za-z0-9，。、！？：；,.!?:;' \ue000-\ue0ff-]+")
 _NUMBERS_WRONG = re.compile(rf"[^{HAN}\x20-\x7e，。、！？：；€£¥°\ue000-\ue0ff]+")
 _CHATTTS = {
-    "！": "。", "？": "。", "：": "，", "；": "，", "（": "，", "）": "，", "【": "，", "】": "，",
-    "『": "，", "』": "，", "「": "，", "」": "，", "《": "，", "》": "，", "〈": "，", "〉": "，",
-    "—": ",", "–": ",", "…": ",", "!": ".", "?": ".", ":": ",", ";": ",", "(": ",", ")": ",",
-    "[": ",", "]": ",", "{": ",", "}": ",", "-": " ", "_": " ", "/": " ", "·": " ", "\n": " ",
-    "|": ",", "•": ",",
-}  # fmt: skip
-_WORDS = {
-    "’": "'", "‘": "'", "—": ", ", "–": ", ", "…": ", ", "（": "，", "）": "，", "【": "，",
-    "】": "，", "「": "，", "」": "，", "『": "，", "』": "，", "《": "", "》": "", "(": ", ", ")": ", ",
-    "[": ", ", "]": ", ", "{": ", ", "}": ", ", "_": " ", "/": " ", "\n": " ", "|": ", ", "•": ", ",
+    "！": "。",
+    "？": "。",
+    "：": "，",
+    "；": "，",
+    "（": "，",
+    "）": "，",
+    "【": "，",
+    "】": "，",
+    "『": "，",
+    "』": "，",
+    "「": "，",
+    "」": "，",
+    "《": "，",
+    "》": "，",
+    "〈": "，",
+    "〉": "，",
+    "—": ",",
+    "–": ",",
+    "…": ",",
+    "!": ".",
+    "?": ".",
+    ":": ",",
+    ";": ",",
+    "(": ",",
+    ")": ",",
+    "[": ",",
+    "]": ",",
+    "{": ",",
+    "}": ",",
+    "-": " ",
+    "_": " ",
+    "/": " ",
     "·": " ",
-}  # fmt: skip
+    "\n": " ",
+    "|": ",",
+    "•": ",",
+}
+_WORDS = {
+    "’": "'",
+    "‘": "'",
+    "—": ", ",
+    "–": ", ",
+    "…": ", ",
+    "（": "，",
+    "）": "，",
+    "【": "，",
+    "】": "，",
+    "「": "，",
+    "」": "，",
+    "『": "，",
+    "』": "，",
+    "《": "",
+    "》": "",
+    "(": ", ",
+    ")": ", ",
+    "[": ", ",
+    "]": ", ",
+    "{": ", ",
+    "}": ", ",
+    "_": " ",
+    "/": " ",
+    "\n": " ",
+    "|": ", ",
+    "•": ", ",
+    "·": " ",
+}
 _QUOTES = "\"'“”‘’`«»„"
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])['’](?=[A-Za-z])")
 _CONTRACTION = re.compile(r"(?<=[A-Za-z])['’](ll|re|ve|m|d)\b(?=( better| been)?)")
@@ -49,10 +103,8 @@ def confine(text: MappedText, rules: TextRules, account: Account) -> MappedText:
     before = text
 
     def change(match: re.Match[str]) -> Replacement:
-        edits: list[str | tuple[int, int]] = []
-        for place in range(match.start(), match.end()):
-            edits.append(_allowed(before, place, table, account))
-        return edits
+        places = range(match.start(), match.end())
+        return [_allowed(before, place, table, account) for place in places]
 
     text = text.rewrite(wrong, change)
     if rules.homophones:
@@ -61,7 +113,7 @@ def confine(text: MappedText, rules: TextRules, account: Account) -> MappedText:
 
 
 def _whole(match: re.Match[str]) -> str:
-    """ "we'll" in full: without its apostrophe, which the voice does not know, it is "well"."""
+    """A contraction in full: without its apostrophe "we'll" would be the word "well"."""
     return _WHOLE.get(match[1]) or (" had" if match[2] else " would")
 
 
@@ -86,9 +138,25 @@ def _allowed(
 
 
 _LATIN = {
-    "ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L",
-    "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ı": "i", "ħ": "h", "ŋ": "ng",
-}  # fmt: skip
+    "ß": "ss",
+    "æ": "ae",
+    "Æ": "Ae",
+    "œ": "oe",
+    "Œ": "Oe",
+    "ø": "o",
+    "Ø": "O",
+    "ł": "l",
+    "Ł": "L",
+    "đ": "d",
+    "Đ": "D",
+    "ð": "d",
+    "Ð": "D",
+    "þ": "th",
+    "Þ": "Th",
+    "ı": "i",
+    "ħ": "h",
+    "ŋ": "ng",
+}
 
 
 def _replaced(text: MappedText, rules: TextRules) -> MappedText:

@@ -6,6 +6,8 @@ Answers are places in the text (cut there), 0 (no cut), or None: more text must 
 import re
 from dataclasses import dataclass
 
+from ollama_tts.text.wordlist import listed
+
 _WIDE = "\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
 _DELIMITER = re.compile(rf"[\s\[\]`{_WIDE}]")
 _CHUNK_MOST = 2048
@@ -18,30 +20,39 @@ _WIDE_CLOSERS = "”’」』》）】〉\"')"
 _MAYBE_WORD = re.compile(r"[ \t]*[\"'“‘(\[{*_~«]*([^\s]*)(\s?)")
 
 NEVER = frozenset(
-    "mr mrs ms mx dr prof st mt gen col capt lt sgt cmdr adm gov sen rep rev hon pres supt "
-    "vs e.g i.e cf viz al esp approx dept est min max misc tel ext fr mme mlle messrs "
-    "z.b d.h u.a bzw ca".split()
+    listed(
+        "mr mrs ms mx dr prof st mt gen col capt lt sgt cmdr adm gov sen rep rev hon pres "
+        "supt vs e.g i.e cf viz al esp approx dept est min max misc tel ext fr mme mlle "
+        "messrs z.b d.h u.a bzw ca"
+    )
 )
 """Abbreviations that a sentence goes on after."""
 
-_BEFORE_NUMBER = frozenset("no nos nr p pp vol vols ch chap fig figs eq sec art ver v".split())
+_BEFORE_NUMBER = frozenset(listed("no nos nr p pp vol vols ch chap fig figs eq sec art ver v"))
 _SOMETIMES = frozenset(
-    "etc inc ltd co corp llc jr sr bros ave blvd rd ln hwy apt a.m p.m am pm "
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun "
-    "oz lb lbs ft hr hrs sq ph.d m.d b.a m.a b.sc m.sc d.c".split()
+    listed(
+        "etc inc ltd co corp llc jr sr bros ave blvd rd ln hwy apt a.m p.m am pm jan feb mar "
+        "apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun oz "
+        "lb lbs ft hr hrs sq ph.d m.d b.a m.a b.sc m.sc d.c"
+    )
 )
 _DATES = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may "
-    "june july august september october november december".split()
+    listed(
+        "monday tuesday wednesday thursday friday saturday sunday january february march "
+        "april may june july august september october november december"
+    )
 )
 STARTERS = frozenset(
-    "a after all also although an and another any are as at because before both but by can could "
-    "did do does each even every everyone few finally first for from had has have he her here his "
-    "how however i if in is it it's its just last let like many may maybe me more most my "
-    "never next no nobody not nothing now of on once one only or our over perhaps please she "
-    "should since so some still such than that that's the their them then there there's these "
-    "they this those though through thus to today tomorrow too under until was we we're were what "
-    "what's when where which while who why will with would yes yesterday you you're your ask".split()
+    listed(
+        "a after all also although an and another any are as at because before both but by "
+        "can could did do does each even every everyone few finally first for from had has "
+        "have he her here his how however i if in is it it's its just last let like many may "
+        "maybe me more most my never next no nobody not nothing now of on once one only or "
+        "our over perhaps please she should since so some still such than that that's the "
+        "their them then there there's these they this those though through thus to today "
+        "tomorrow too under until was we we're were what what's when where which while who "
+        "why will with would yes yesterday you you're your ask"
+    )
 )
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
 _LIST_NUMBER = re.compile(r"\d{1,3}|[A-Za-z]")
@@ -70,11 +81,13 @@ def sentence_end(text: str, place: int, start: int, context: Context) -> int | N
     char = text[place]
     if char in _FULL_STOPS:
         return _full_stop(text, place, context)
-    if char not in _STOPS:
-        return 0
-    end = _chunk_end(text, place, context)
-    if end is None:
-        return None
+    end = _chunk_end(text, place, context) if char in _STOPS else 0
+    return _chunk_boundary(text, start, (place, end), context) if end else end
+
+
+def _chunk_boundary(text: str, start: int, span: tuple[int, int], context: Context) -> int | None:
+    """Whether the run whose stop is at `span[0]` and that ends at `span[1]` ends a sentence."""
+    place, end = span
     begin = _chunk_start(text, place, start)
     core = text[begin:end].rstrip(_CLOSERS)
     if not core or core[-1] not in _STOPS:
@@ -150,9 +163,7 @@ def _before_wide(core: str, end: int) -> int:
     return 0 if word[-1:].isdigit() or word.lower() in NEVER or len(word) == 1 else end
 
 
-def _before_space(
-    text: str, core: str, end: int, context: Context, *, first: bool
-) -> int | None:
+def _before_space(text: str, core: str, end: int, context: Context, *, first: bool) -> int | None:
     if core[-1] == "." and not core.endswith(".."):
         return _full_point(text, core[:-1], end, context, first=first)
     if core[-1] in "….":

@@ -12,7 +12,9 @@ from ollama_tts.text.mapped import MappedText
 from ollama_tts.text.rule import Rule, apply_rules
 
 ADDRESS_RULES = address_rules(
-    Words(dot="点", at="艾特", slash="斜杠", dash="杠", underscore="下划线", plus="加", number=spoken)
+    Words(
+        dot="点", at="艾特", slash="斜杠", dash="杠", underscore="下划线", plus="加", number=spoken
+    )
 )
 _RULES: tuple[Rule, ...] = (
     *ADDRESS_RULES,

@@ -4,32 +4,85 @@ import re
 
 from ollama_tts.text.chinese_dates import HAN_FREE
 from ollama_tts.text.chinese_numbers import cardinal, counted, scaled, spoken
-from ollama_tts.text.rule import ascii_rule, NUMBER, Rule
+from ollama_tts.text.rule import NUMBER, Rule, ascii_rule
 from ollama_tts.text.units import PER, TIGHT, UNITS, alternatives
 
 _SIGNS = {
-    "¥": "元", "￥": "元", "$": "美元", "US$": "美元", "HK$": "港元", "NT$": "新台币", "A$": "澳元",
-    "C$": "加元", "S$": "新加坡元", "€": "欧元", "£": "英镑", "₩": "韩元", "₽": "卢布", "₹": "卢比",
+    "¥": "元",
+    "￥": "元",
+    "$": "美元",
+    "US$": "美元",
+    "HK$": "港元",
+    "NT$": "新台币",
+    "A$": "澳元",
+    "C$": "加元",
+    "S$": "新加坡元",
+    "€": "欧元",
+    "£": "英镑",
+    "₩": "韩元",
+    "₽": "卢布",
+    "₹": "卢比",
     "₿": "比特币",
-}  # fmt: skip
+}
 _CODES = {
-    "USD": "美元", "EUR": "欧元", "GBP": "英镑", "JPY": "日元", "CNY": "元", "RMB": "元",
-    "HKD": "港元", "AUD": "澳元", "CAD": "加元", "KRW": "韩元", "SGD": "新加坡元", "CHF": "瑞士法郎",
-}  # fmt: skip
+    "USD": "美元",
+    "EUR": "欧元",
+    "GBP": "英镑",
+    "JPY": "日元",
+    "CNY": "元",
+    "RMB": "元",
+    "HKD": "港元",
+    "AUD": "澳元",
+    "CAD": "加元",
+    "KRW": "韩元",
+    "SGD": "新加坡元",
+    "CHF": "瑞士法郎",
+}
 _FACTORS = {
-    "k": 10**3, "K": 10**3, "thousand": 10**3, "m": 10**6, "M": 10**6, "mn": 10**6,
-    "million": 10**6, "b": 10**9, "B": 10**9, "bn": 10**9, "billion": 10**9, "T": 10**12,
+    "k": 10**3,
+    "K": 10**3,
+    "thousand": 10**3,
+    "m": 10**6,
+    "M": 10**6,
+    "mn": 10**6,
+    "million": 10**6,
+    "b": 10**9,
+    "B": 10**9,
+    "bn": 10**9,
+    "billion": 10**9,
+    "T": 10**12,
     "trillion": 10**12,
-}  # fmt: skip
+}
 _FRACTIONS = {
-    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5),
-    "⅗": (3, 5), "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8),
+    "½": (1, 2),
+    "⅓": (1, 3),
+    "⅔": (2, 3),
+    "¼": (1, 4),
+    "¾": (3, 4),
+    "⅕": (1, 5),
+    "⅖": (2, 5),
+    "⅗": (3, 5),
+    "⅘": (4, 5),
+    "⅙": (1, 6),
+    "⅚": (5, 6),
+    "⅛": (1, 8),
+    "⅜": (3, 8),
+    "⅝": (5, 8),
     "⅞": (7, 8),
-}  # fmt: skip
+}
 _SCALE = rf"(?:\s?({alternatives(_FACTORS)}|[万亿千百]+)(?![A-Za-z]))?"
 _SIGN = f"({alternatives(_SIGNS)})"
 _TO = r"\s?(?:-|–|—|－|~|至|到)\s?"
-_PREFIX = {"+": "正", "±": "正负", "~": "约", "≈": "约", "-": "负", "−": "负", "<": "小于", ">": "大于"}
+_PREFIX = {
+    "+": "正",
+    "±": "正负",
+    "~": "约",
+    "≈": "约",
+    "-": "负",
+    "−": "负",
+    "<": "小于",
+    ">": "大于",
+}
 
 
 def _sized(number: str, scale: str | None) -> str:
@@ -78,7 +131,9 @@ def _percent(match: re.Match[str]) -> str:
 
 def _degrees(match: re.Match[str]) -> str:
     low, unit, number, scale, sign = match.groups()
-    name = {"C": "摄氏度", "℃": "摄氏度", "F": "华氏度", "℉": "华氏度"}.get(scale or sign or "", "度")
+    name = {"C": "摄氏度", "℃": "摄氏度", "F": "华氏度", "℉": "华氏度"}.get(
+        scale or sign or "", "度"
+    )
     head = f"{_temperature(low, name)}{name if unit else ''}到" if low else ""
     return f"{head}{_temperature(number, name)}{name}"
 
@@ -123,18 +178,36 @@ def _fraction_sign(match: re.Match[str]) -> str:
 
 
 AMOUNT_RULES: tuple[Rule, ...] = (
-    ascii_rule(rf"(-)?{_SIGN}\s?(?:({NUMBER}){_TO}(?:{_SIGN[1:-1]})?)?({NUMBER}){_SCALE}(?:[元块]|美元)?", _money, sign=r"[$€£¥￥₩₽₹₿]"),
-    ascii_rule(rf"{HAN_FREE}({NUMBER}){_SCALE}\s?([€£¥￥$])(?!\d)", _money_behind, sign=r"[$€£¥￥]"),
+    ascii_rule(
+        rf"(-)?{_SIGN}\s?(?:({NUMBER}){_TO}(?:{_SIGN[1:-1]})?)?({NUMBER}){_SCALE}(?:[元块]|美元)?",
+        _money,
+        sign=r"[$€£¥￥₩₽₹₿]",
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}({NUMBER}){_SCALE}\s?([€£¥￥$])(?!\d)", _money_behind, sign=r"[$€£¥￥]"
+    ),
     ascii_rule(rf"\b({alternatives(_CODES)})\s?({NUMBER}){_SCALE}", _code, sign="[A-Z]{3}"),
-    ascii_rule(rf"{HAN_FREE}({NUMBER}){_SCALE}\s?({alternatives(_CODES)})(?![A-Za-z])", _code_behind, sign="[A-Z]{3}"),
-    ascii_rule(rf"{HAN_FREE}(?:([-+]?{NUMBER})\s?[%‰]?{_TO})?([-−+±~≈<>]?\s?{NUMBER})\s?([%‰])", _percent, sign="[%‰]"),
+    ascii_rule(
+        rf"{HAN_FREE}({NUMBER}){_SCALE}\s?({alternatives(_CODES)})(?![A-Za-z])",
+        _code_behind,
+        sign="[A-Z]{3}",
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}(?:([-+]?{NUMBER})\s?[%‰]?{_TO})?([-−+±~≈<>]?\s?{NUMBER})\s?([%‰])",
+        _percent,
+        sign="[%‰]",
+    ),
     ascii_rule(
         rf"{HAN_FREE}(?:([-−]?{NUMBER})\s?(°\s?[CF]?|[℃℉])?{_TO})?([-−+±~]?{NUMBER})\s?(?:°\s?([CF])?|([℃℉]))",
-        _degrees, sign="[°℃℉]",
+        _degrees,
+        sign="[°℃℉]",
     ),
-    ascii_rule(rf"{HAN_FREE}(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})(\s?)({alternatives(UNITS)})(?![A-Za-z²³0-9])(?:\s?/\s?({alternatives(PER)}|人|天|月|年|次|晚)(?![A-Za-z]))?", _measure),
+    ascii_rule(
+        rf"{HAN_FREE}(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})(\s?)({alternatives(UNITS)})(?![A-Za-z²³0-9])(?:\s?/\s?({alternatives(PER)}|人|天|月|年|次|晚)(?![A-Za-z]))?",
+        _measure,
+    ),
     ascii_rule(rf"{HAN_FREE}({NUMBER})(k|K|M|bn|B)(\+)?(?![A-Za-z0-9])", _times_scaled),
     ascii_rule(r"(?<![A-Za-z0-9_./])(?:(\d+)\s)?(\d{1,4})/(\d{1,4})(?![\d/])", _fraction),
     ascii_rule(rf"(\d+)?\s?([{''.join(_FRACTIONS)}])", _fraction_sign, sign=None),
-)  # fmt: skip
+)
 """Money, percent, degrees, measures, fractions."""

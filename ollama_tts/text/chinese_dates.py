@@ -2,8 +2,8 @@
 
 import re
 
-from ollama_tts.text.chinese_numbers import cardinal, counted, digits, phone, spoken
-from ollama_tts.text.rule import ascii_rule, Rule
+from ollama_tts.text.chinese_numbers import cardinal, digits, phone, spoken
+from ollama_tts.text.rule import Rule, ascii_rule
 
 FREE = r"(?<![\w.,])(?<![\d]-)"
 HAN_FREE = r"(?<![A-Za-z0-9_.,:/-])"
@@ -28,9 +28,9 @@ def _year(text: str) -> str:
     return digits(text) if len(text) in (2, 4) else spoken(text)
 
 
-def _iso(match: re.Match[str]) -> str | None:
-    year, month, day = match[1], int(match[2]), int(match[3])
-    if not (1 <= month <= 12 and 1 <= day <= 31):
+def _iso_parts(match: re.Match[str]) -> str | None:
+    year, month, day = match[1], int(match[3]), int(match[4])
+    if not (1 <= month <= 12 and 1 <= day <= 31 and 1000 <= int(year) <= 2999):
         return None
     return f"{digits(year)}年{cardinal(month)}月{cardinal(day)}日"
 
@@ -136,40 +136,69 @@ CODE_RULES: tuple[Rule, ...] = (
     ascii_rule(rf"{HAN_FREE}[48]00(?:[- ]?\d{{3,4}}[- ]?\d{{3,4}})(?![\d元块个])", _phone),
     ascii_rule(rf"{HAN_FREE}\(?0\d{{2,3}}\)?[- ]?\d{{7,8}}(?:-\d{{1,5}})?(?!\d)", _phone),
     ascii_rule(rf"{HAN_FREE}\+\d{{1,3}}(?:[- ]?\(?\d{{1,4}}\)?){{2,5}}(?!\d)", _phone),
-    ascii_rule(rf"{_CALL}(\d[\d -]*\d{{2}})(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])", _called),
-    ascii_rule(r"(?<=打)\s?\d{3,5}(?![\d.,])(?!\s*[年月日元块个名位条次台部折分])", lambda m: phone(m[0])),
-    ascii_rule(rf"{HAN_FREE}(1(?:10|19|20|22)|10086|10010|10000|12345|12306|12315|95\d{{3}})()(?=报警|急救|客服|热线|电话|火警)", lambda m: phone(m[1])),
-    ascii_rule(rf"{_CODE}([A-Za-z]*\d[\dA-Za-z -]*\d)(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])", lambda m: m[1] + re.sub(r"\d+", lambda d: digits(d[0]), m[2])),
+    ascii_rule(
+        rf"{_CALL}(\d[\d -]*\d{{2}})(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])", _called
+    ),
+    ascii_rule(
+        r"(?<=打)\s?\d{3,5}(?![\d.,])(?!\s*[年月日元块个名位条次台部折分])", lambda m: phone(m[0])
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}(1(?:10|19|20|22)|10086|10010|10000|12345|12306|12315|95\d{{3}})()(?=报警|急救|客服|热线|电话|火警)",
+        lambda m: phone(m[1]),
+    ),
+    ascii_rule(
+        rf"{_CODE}([A-Za-z]*\d[\dA-Za-z -]*\d)(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])",
+        lambda m: m[1] + re.sub(r"\d+", lambda d: digits(d[0]), m[2]),
+    ),
     ascii_rule(rf"{HAN_FREE}\d{{4}}(?:[ -]\d{{4}}){{2,4}}(?!\d)", _digits),
     ascii_rule(rf"{HAN_FREE}\d{{10,}}(?![\d.,]|[年月日元块个名位条次台部万亿])", _digits),
-    ascii_rule(r"(?<![\d.,])(\d{3,4})(?=室|号房|房间|号楼\d|教室|病房|宿舍)", lambda m: digits(m[1])),
+    ascii_rule(
+        r"(?<![\d.,])(\d{3,4})(?=室|号房|房间|号楼\d|教室|病房|宿舍)", lambda m: digits(m[1])
+    ),
     ascii_rule(r"(?<=房间)\s?(\d{3,4})(?!\d)|(?<=[教室])(\d{3,4})(?=室)", lambda m: digits(m[0])),
-    ascii_rule(r"(?<![\d.,])(\d{3})(?=路(?!程)|次列车|次航班|国道|省道|高速)", lambda m: digits(m[1])),
-    ascii_rule(r"(?<![\d.,])([0-9][05])(?=后(?!来|面|天|续|退|悔|台|备|[\d一二三]))", lambda m: digits(m[1])),
-    ascii_rule(r"(?<![\d.,A-Za-z-])(?:985|211|996|007|404|315|618|520|1314|911|731|918)(?=高校|大学|院校|工作制|晚会|大促|购物|事件|部队|[和与、，。！？/]|$)", lambda m: phone(m[0])),
-)  # fmt: skip
+    ascii_rule(
+        r"(?<![\d.,])(\d{3})(?=路(?!程)|次列车|次航班|国道|省道|高速)", lambda m: digits(m[1])
+    ),
+    ascii_rule(
+        r"(?<![\d.,])([0-9][05])(?=后(?!来|面|天|续|退|悔|台|备|[\d一二三]))",
+        lambda m: digits(m[1]),
+    ),
+    ascii_rule(
+        r"(?<![\d.,A-Za-z-])(?:985|211|996|007|404|315|618|520|1314|911|731|918)(?=高校|大学|院校|工作制|晚会|大促|购物|事件|部队|[和与、，。！？/]|$)",
+        lambda m: phone(m[0]),
+    ),
+)
 """Numbers that are said digit by digit."""
 
 DATE_RULES: tuple[Rule, ...] = (
-    ascii_rule(rf"{HAN_FREE}(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}})(?![\w]*\d|\.\d)", lambda m: _iso_parts(m)),
-    ascii_rule(r"(?<![\d.,])(\d{4})\s?年\s?(?:(\d{1,2})\s?月\s?(?:份)?(?:(\d{1,2})\s?([日号])?)?)(?!\d)", _year_month_day),
+    ascii_rule(
+        rf"{HAN_FREE}(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}})(?![\w]*\d|\.\d)",
+        _iso_parts,
+    ),
+    ascii_rule(
+        r"(?<![\d.,])(\d{4})\s?年\s?(?:(\d{1,2})\s?月\s?(?:份)?(?:(\d{1,2})\s?([日号])?)?)(?!\d)",
+        _year_month_day,
+    ),
     ascii_rule(rf"(?<![\d.,])(\d{{4}})\s?年?{_TO}(\d{{4}})(?=\s?年)", _years),
-    ascii_rule(r"(?<![\d.,])(\d{4})(?=\s?(?:年(?!前|后|来|间|的?历史|以)|年代|年度|届|级|赛季|财年|款))", _year_alone),
-    ascii_rule(r"(?<![\d.,])(\d{2})(?=\s?年(?!代|前|后|来|间|的|历史|以|多|期|如一日|级))", _short_year),
+    ascii_rule(
+        r"(?<![\d.,])(\d{4})(?=\s?(?:年(?!前|后|来|间|的?历史|以)|年代|年度|届|级|赛季|财年|款))",
+        _year_alone,
+    ),
+    ascii_rule(
+        r"(?<![\d.,])(\d{2})(?=\s?年(?!代|前|后|来|间|的|历史|以|多|期|如一日|级))", _short_year
+    ),
     ascii_rule(r"(?<![\d.,])(\d{2}|\d{4})(?=\s?年代)", _decade),
     ascii_rule(r"(?<![\d.,])(\d{1,2})\s?月\s?(\d{1,2})\s?([日号])", _month_day),
-    ascii_rule(rf"{HAN_FREE}(\d{{1,2}})[:：](\d{{2}}){_TO}(\d{{1,2}})[:：](\d{{2}})(?![\d:：])", _times),
-    ascii_rule(rf"{HAN_FREE}(\d{{1,2}})[:：](\d{{2}})(?:[:：](\d{{2}}))?(?:\s?([AaPp])\.?[Mm]\.?)?(?![\d:：])", _time),
+    ascii_rule(
+        rf"{HAN_FREE}(\d{{1,2}})[:：](\d{{2}}){_TO}(\d{{1,2}})[:：](\d{{2}})(?![\d:：])", _times
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}(\d{{1,2}})[:：](\d{{2}})(?:[:：](\d{{2}}))?(?:\s?([AaPp])\.?[Mm]\.?)?(?![\d:：])",
+        _time,
+    ),
     ascii_rule(rf"{HAN_FREE}(\d{{1,2}})\s?([AaPp])\.?[Mm]\b\.?", _half_day),
     ascii_rule(rf"{HAN_FREE}\d+(?:\.\d+)?(?:[:：]\d+(?:\.\d+)?)+(?![\w])", _ratio),
     ascii_rule(r"(?<![\d.,])(\d{1,2})\s?[点时]\s?(\d{1,2})\s?分", _minutes),
     ascii_rule(r"(?<![\d.,:])(\d{1,2})(\s?(?:点(?!\d)|时(?!代|期|间|尚|常|候)))", _oclock),
-)  # fmt: skip
+)
 """Dates and times."""
-
-
-def _iso_parts(match: re.Match[str]) -> str | None:
-    year, month, day = match[1], int(match[3]), int(match[4])
-    if not (1 <= month <= 12 and 1 <= day <= 31 and 1000 <= int(year) <= 2999):
-        return None
-    return f"{digits(year)}年{cardinal(month)}月{cardinal(day)}日"

@@ -5,7 +5,8 @@ import re
 from ollama_tts.text.chinese_dates import HAN_FREE
 from ollama_tts.text.chinese_numbers import cardinal, counted, digits, spoken
 from ollama_tts.text.english_words import WORD_RULES as ENGLISH_WORDS, roman
-from ollama_tts.text.rule import ascii_rule, NUMBER, Rule
+from ollama_tts.text.rule import NUMBER, Partly, Rule, ascii_rule
+from ollama_tts.text.wordlist import listed
 
 _MEASURES = (
     "个|位|名|本|张|只|条|件|台|部|辆|架|艘|座|栋|幢|间|家|所|把|支|枝|根|块|片|颗|粒|瓶|杯|碗|盒|箱|包|袋|"
@@ -18,18 +19,83 @@ _ORDINAL_MARKS = "月|日|号|楼|班|级|路|环|线|栋楼|单元|号线|频�
 _ROMAN = r"([IVX]{1,6}|[ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫ])"
 _ROMAN_SIGNS = "ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫ"
 _GREEK = {
-    "α": "阿尔法", "β": "贝塔", "γ": "伽马", "δ": "德尔塔", "Δ": "德尔塔", "ε": "艾普西龙", "θ": "西塔",
-    "λ": "兰姆达", "µ": "缪", "μ": "缪", "π": "派", "ρ": "柔", "σ": "西格玛", "Σ": "西格玛", "τ": "套", "φ": "斐",
-    "χ": "卡方", "ψ": "普赛", "ω": "欧米伽", "Ω": "欧米伽", "η": "伊塔",
-}  # fmt: skip
+    "α": "阿尔法",
+    "β": "贝塔",
+    "γ": "伽马",
+    "δ": "德尔塔",
+    "Δ": "德尔塔",
+    "ε": "艾普西龙",
+    "θ": "西塔",
+    "λ": "兰姆达",
+    "µ": "缪",
+    "μ": "缪",
+    "π": "派",
+    "ρ": "柔",
+    "σ": "西格玛",
+    "Σ": "西格玛",
+    "τ": "套",
+    "φ": "斐",
+    "χ": "卡方",
+    "ψ": "普赛",
+    "ω": "欧米伽",
+    "Ω": "欧米伽",
+    "η": "伊塔",
+}
 _SIGNS = {
-    "&": "和", "@": "艾特", "%": "百分号", "=": "等于", "+": "加", "×": "乘", "÷": "除以", "≈": "约等于",
-    "≠": "不等于", "≤": "小于等于", "≥": "大于等于", "±": "正负", "√": "根号", "∞": "无穷大", "→": "到",
-    "←": "从", "$": "美元", "€": "欧元", "£": "英镑", "¥": "元", "￥": "元", "₩": "韩元", "°": "度", "℃": "摄氏度", "℉": "华氏度",
-    "№": "第", "‰": "千分号", "²": "的平方", "³": "的立方", "^": "的次方", "~": "到", "#": "", "<": "小于",
-    ">": "大于", "∑": "求和", "∫": "积分", "∈": "属于", "⇒": "推出", "↑": "上升", "↓": "下降", "§": "第", "¹": "",
-    "∠": "角", "⊥": "垂直于", "∥": "平行于", "∵": "因为", "∴": "所以", "〇": "零",
-}  # fmt: skip
+    "&": "和",
+    "@": "艾特",
+    "%": "百分号",
+    "=": "等于",
+    "+": "加",
+    "×": "乘",
+    "÷": "除以",
+    "≈": "约等于",
+    "≠": "不等于",
+    "≤": "小于等于",
+    "≥": "大于等于",
+    "±": "正负",
+    "√": "根号",
+    "∞": "无穷大",
+    "→": "到",
+    "←": "从",
+    "$": "美元",
+    "€": "欧元",
+    "£": "英镑",
+    "¥": "元",
+    "￥": "元",
+    "₩": "韩元",
+    "°": "度",
+    "℃": "摄氏度",
+    "℉": "华氏度",
+    "№": "第",
+    "‰": "千分号",
+    "²": "的平方",
+    "³": "的立方",
+    "^": "的次方",
+    "~": "到",
+    "#": "",
+    "<": "小于",
+    ">": "大于",
+    "∑": "求和",
+    "∫": "积分",
+    "∈": "属于",
+    "⇒": "推出",
+    "↑": "上升",
+    "↓": "下降",
+    "§": "第",
+    "¹": "",
+    "∠": "角",
+    "⊥": "垂直于",
+    "∥": "平行于",
+    "∵": "因为",
+    "∴": "所以",
+    "〇": "零",
+}
+
+
+_OPERATORS = dict(
+    zip("+-−*×x/=<>·", listed("加 减 减 乘 乘 乘 除以 等于 小于 大于 乘"), strict=True)
+)
 
 
 def _measured(match: re.Match[str]) -> str:
@@ -53,7 +119,7 @@ def _version(match: re.Match[str]) -> str:
 
 def _name(match: re.Match[str]) -> str:
     """A name of letters and digits: three digits and more one by one, fewer as a number."""
-    said = []
+    said: list[str] = []
     for part in re.findall(r"[A-Za-z]+|\d+(?:\.\d+)?", match[0]):
         if part[0].isdigit():
             code = len(part) > 2 and part.isdigit() and bool(said)
@@ -71,8 +137,7 @@ def _roman(match: re.Match[str]) -> str:
 
 
 def _operator(match: re.Match[str]) -> str:
-    return {"+": "加", "-": "减", "−": "减", "*": "乘", "×": "乘", "x": "乘", "/": "除以", "=": "等于",
-            "<": "小于", ">": "大于", "·": "乘"}[match[1]]  # fmt: skip
+    return _OPERATORS[match[1]]
 
 
 def _power(match: re.Match[str]) -> str:
@@ -82,35 +147,71 @@ def _power(match: re.Match[str]) -> str:
     return f"{base}的{name}"
 
 
+def _sign(match: re.Match[str]) -> str | Partly:
+    return _SIGNS[match[0]] or Partly("", (match.span(),), "symbol")
+
+
 WORD_RULES: tuple[Rule, ...] = (
     ascii_rule(rf"(?<![A-Za-z0-9])([A-Za-z]|{NUMBER})\s?(\^\s?-?\d+|[²³])", _power, sign="[²³^]"),
     *ENGLISH_WORDS[:6],
-    ascii_rule(r"(?<![A-Za-z])[Nn][Oo]\.\s?(\d+)|№\s?(\d+)", lambda m: "第" + cardinal(int(m[1] or m[2])), sign=r"[Nn][Oo]\.|№"),
+    ascii_rule(
+        r"(?<![A-Za-z])[Nn][Oo]\.\s?(\d+)|№\s?(\d+)",
+        lambda m: "第" + cardinal(int(m[1] or m[2])),
+        sign=r"[Nn][Oo]\.|№",
+    ),
     ascii_rule(r"#\s?(\d+)(?!\d)", lambda m: cardinal(int(m[1])) + "号", sign="#"),
     ascii_rule(r"(?<![\d])(\d+)(?:st|nd|rd|th)\b", lambda m: "第" + cardinal(int(m[1]))),
     ascii_rule(rf"(?<=第)\s?{_ROMAN}(?![A-Za-z])", _roman, sign="[IVXⅠ-Ⅻ]"),
-    ascii_rule(rf"(?<![A-Za-z]){_ROMAN}(?=期|型|级|类|卷|章|世|部|度|代|相|区)", _roman, sign="[IVXⅠ-Ⅻ]"),
+    ascii_rule(
+        rf"(?<![A-Za-z]){_ROMAN}(?=期|型|级|类|卷|章|世|部|度|代|相|区)", _roman, sign="[IVXⅠ-Ⅻ]"
+    ),
     ascii_rule(r"[Ⅰ-Ⅻ]", lambda m: cardinal(_ROMAN_SIGNS.index(m[0]) + 1), sign="[Ⅰ-Ⅻ]"),
-    ascii_rule(r"(?<![A-Za-z])([vV])?\.?(\d+(?:\.\d+){2,}|(?<=[vV])\d+(?:\.\d+)?)(?![\d.])", _version),
+    ascii_rule(
+        r"(?<![A-Za-z])([vV])?\.?(\d+(?:\.\d+){2,}|(?<=[vV])\d+(?:\.\d+)?)(?![\d.])", _version
+    ),
     ascii_rule(r"(?<![A-Za-z])C\+\+", lambda _: "C加加", sign=r"C\+\+"),
-)  # fmt: skip
+)
 """Abbreviations, ordinals, Roman numerals, versions."""
 
 NUMBER_RULES: tuple[Rule, ...] = (
-    ascii_rule(r"(?<=[\d)a-zA-Z])\s?([+−*×/=<>·])\s?(?=[-\d(a-zA-Z])(?<![a-zA-Z]/)(?<!\d/)", _operator, sign="[+−*×=<>·]"),
+    ascii_rule(
+        r"(?<=[\d)a-zA-Z])\s?([+−*×/=<>·])\s?(?=[-\d(a-zA-Z])(?<![a-zA-Z]/)(?<!\d/)",
+        _operator,
+        sign="[+−*×=<>·]",
+    ),
     ascii_rule(r"(?<=\d)\s?(-)\s?(?=\d+(?:\.\d+)?\s?(?:=|等于))", _operator, sign="=|等于"),
-    ascii_rule(rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?=\s?(?:{_MEASURES}))", _measured, sign="[-–—－~]"),
-    ascii_rule(rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?![\w-]*\d|[A-Za-z])", _range, sign="[-–—－~]"),
-    ascii_rule(rf"(?<![\w.,)])[-−]({NUMBER})|(?<=[\u3400-\u9fff])[-−]({NUMBER})", lambda m: "负" + spoken(m[1] or m[2]), sign="[-−]"),
+    ascii_rule(
+        rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?=\s?(?:{_MEASURES}))",
+        _measured,
+        sign="[-–—－~]",
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}({NUMBER})\s?(?:-|–|—|－|~)\s?({NUMBER})(?![\w-]*\d|[A-Za-z])",
+        _range,
+        sign="[-–—－~]",
+    ),
+    ascii_rule(
+        rf"(?<![\w.,)])[-−]({NUMBER})|(?<=[\u3400-\u9fff])[-−]({NUMBER})",
+        lambda m: "负" + spoken(m[1] or m[2]),
+        sign="[-−]",
+    ),
     ascii_rule(rf"(?<![\d.,A-Za-z])(?<!第)()(2)(?=\s?(?:{_MEASURES})(?!月份))", _measured),
-    ascii_rule(r"[A-Za-z]+-?\d+(?:\.\d+)?(?:-?[A-Za-z]+)?|(?<![\d.])\d+(?:\.\d+)?[A-Za-z]+(?![A-Za-z])", _name, sign=r"[A-Za-z]-?\d|\d[A-Za-z]"),
+    ascii_rule(
+        r"[A-Za-z]+-?\d+(?:\.\d+)?(?:-?[A-Za-z]+)?|(?<![\d.])\d+(?:\.\d+)?[A-Za-z]+(?![A-Za-z])",
+        _name,
+        sign=r"[A-Za-z]-?\d|\d[A-Za-z]",
+    ),
     ascii_rule(rf"{NUMBER}|\d+", lambda m: spoken(m[0])),
-)  # fmt: skip
+)
 """Arithmetic, ranges, counted things, names with digits, and every number that is left."""
 
 SIGN_RULES: tuple[Rule, ...] = (
     ascii_rule(r"(?<=[元块钱次])/(?=[天日月年人次个小晚件平])", lambda _: "每", sign="/"),
-    ascii_rule(r"[" + re.escape("".join(_SIGNS)) + r"]", lambda m: _SIGNS[m[0]], sign=None),
-    ascii_rule(r"[" + "".join(_GREEK) + r"](?![\u0370-\u03ff])(?<![\u0370-\u03ff][\u0370-\u03ff])", lambda m: _GREEK[m[0]], sign="[\u0370-\u03ffµ]"),
-)  # fmt: skip
+    ascii_rule(r"[" + re.escape("".join(_SIGNS)) + r"]", _sign, sign=None),
+    ascii_rule(
+        r"[" + "".join(_GREEK) + r"](?![\u0370-\u03ff])(?<![\u0370-\u03ff][\u0370-\u03ff])",
+        lambda m: _GREEK[m[0]],
+        sign="[\u0370-\u03ffµ]",
+    ),
+)
 """Signs that are left."""

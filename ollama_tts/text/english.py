@@ -5,7 +5,8 @@ from ollama_tts.text.addresses import Words, address_rules
 from ollama_tts.text.english_amounts import AMOUNT_RULES
 from ollama_tts.text.english_dates import CODE_RULES, DATE_RULES, YEAR_RULES
 from ollama_tts.text.english_numbers import spoken
-from ollama_tts.text.english_words import EARLY_RULES, NAME_RULES, ROMAN_RULES, SIGN_RULES, WORD_RULES
+from ollama_tts.text.english_signs import NAME_RULES, SIGN_RULES
+from ollama_tts.text.english_words import EARLY_RULES, ROMAN_RULES, WORD_RULES
 from ollama_tts.text.mapped import MappedText
 from ollama_tts.text.rule import Rule, apply_rules, rule
 

@@ -3,7 +3,7 @@
 import re
 
 from ollama_tts.text.english_numbers import cardinal, fraction, ordinal, spoken
-from ollama_tts.text.rule import ALONE, NUMBER, Rule, rule
+from ollama_tts.text.rule import NUMBER, Rule, rule
 from ollama_tts.text.units import PER, TIGHT, UNITS, alternatives
 
 _SIGNS = {
@@ -62,7 +62,7 @@ def _adjective(match: re.Match[str]) -> bool:
 
 def _amount(number: str, scale: str | None, names: tuple[str, str]) -> str:
     one, small = names
-    whole, point, cents = number.replace(",", "").partition(".")
+    whole, _, cents = number.replace(",", "").partition(".")
     if scale or len(cents) != 2 or not small:
         said = spoken(number)
         if scale:
@@ -126,7 +126,13 @@ def _signed(number: str) -> str:
 
 def _degrees(match: re.Match[str]) -> str:
     low, number, scale, sign, side = match.groups()
-    name = {"C": " Celsius", "F": " Fahrenheit", "K": " Kelvin", "℃": " Celsius", "℉": " Fahrenheit"}
+    name = {
+        "C": " Celsius",
+        "F": " Fahrenheit",
+        "K": " Kelvin",
+        "℃": " Celsius",
+        "℉": " Fahrenheit",
+    }
     where = {"N": " north", "S": " south", "E": " east", "W": " west"}
     tail = name.get(scale or sign or "", "") + where.get(side or "", "")
     head = f"{_signed(low)} to " if low else ""
@@ -148,7 +154,9 @@ def _measure(match: re.Match[str]) -> str | None:
 
 def _feet(match: re.Match[str]) -> str:
     inches = f" {cardinal(int(match[2]))}" if match[2] else ""
-    return f"{cardinal(int(match[1]))} foot{inches}" if inches else f"{cardinal(int(match[1]))} feet"
+    return (
+        f"{cardinal(int(match[1]))} foot{inches}" if inches else f"{cardinal(int(match[1]))} feet"
+    )
 
 
 def _scaled(match: re.Match[str]) -> str | None:
@@ -208,24 +216,34 @@ def _times(match: re.Match[str]) -> str:
 
 
 AMOUNT_RULES: tuple[Rule, ...] = (
-    rule(rf"(?<!\w){_SIGN}\s?{_SUM}{_SCALE}{_TO}(?:{alternatives(_SIGNS)})?{_SUM}{_SCALE}(?![\d%])", _money_range,
-         sign=r"[$€£¥￥₹₩₽₿]"),
+    rule(
+        rf"(?<!\w){_SIGN}\s?{_SUM}{_SCALE}{_TO}(?:{alternatives(_SIGNS)})?{_SUM}{_SCALE}(?![\d%])",
+        _money_range,
+        sign=r"[$€£¥￥₹₩₽₿]",
+    ),
     rule(rf"(?<!\w)(-)?{_SIGN}\s?{_SUM}{_SCALE}{_PER}", _money, sign=r"[$€£¥￥₹₩₽₿]"),
     rule(rf"(?<![\w.,]){_SUM}{_SCALE}\s?([€£¥￥₹₩₽₿$])(?!\d)", _money_behind, sign=r"[$€£¥￥₹₩₽₿]"),
     rule(rf"(?<![\w.,]){_SUM}{_SCALE}\s?{_CODE}\b", _code_behind),
     rule(rf"\b{_CODE}\s?{_SUM}{_SCALE}", _code_before),
     rule(rf"(?<![\w.,]){_SUM}\s?¢", _cents, sign="¢"),
-    rule(rf"(?<![\w.,])(?:([-+]?{NUMBER})\s?[%‰]?{_TO})?([-−+±~≈<>]?\s?(?:{NUMBER}|\.\d+))\s?([%‰])", _percent,
-         sign="[%‰]"),
+    rule(
+        rf"(?<![\w.,])(?:([-+]?{NUMBER})\s?[%‰]?{_TO})?([-−+±~≈<>]?\s?(?:{NUMBER}|\.\d+))\s?([%‰])",
+        _percent,
+        sign="[%‰]",
+    ),
     rule(
         rf"(?<![\w.,])(?:([-−]?{NUMBER})\s?°?[CF]?{_TO})?([-−+±~]?{NUMBER})\s?"
         r"(?:°(?:\s?([CFK])\b)?|([℃℉]))(?:\s?([NSEW])\b)?",
-        _degrees, sign="[°℃℉]",
+        _degrees,
+        sign="[°℃℉]",
     ),
     rule(r"(?<![\w.,])(\d{1,2})['′]\s?(\d{1,2})?(?:[\"″]|'')", _feet, sign="['′]"),
     rule(rf"(?<![\w.,])(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})([\s-]?){_UNIT}{_PER}", _measure),
     rule(rf"(?<![\w.,])({NUMBER})(k|K|M|bn|mn|B)(\+)?(?![\w])", _scaled),
-    rule(r"(?<![\w.,/])(?:(\d+)(?:\s|-|\s?&\s?|\s?and\s))?(\d{1,3})/(\d{1,4})(?![\w/]|[.,]\d)", _slash),
+    rule(
+        r"(?<![\w.,/])(?:(\d+)(?:\s|-|\s?&\s?|\s?and\s))?(\d{1,3})/(\d{1,4})(?![\w/]|[.,]\d)",
+        _slash,
+    ),
     rule(rf"(?:(?<![\w.,])(\d+)\s?)?([{''.join(_FRACTION_SIGNS)}])", _fraction_sign, sign=None),
     rule(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b", _ordinal),
     rule(rf"(?<![\w.,])({NUMBER})\s?[x×](?![\w]|\s?\d)", _times, sign=r"\d\s?[x×]"),

@@ -2,14 +2,17 @@
 
 import re
 
-from ollama_tts.text.english_numbers import cardinal, digits, ordinal, spoken, year
+from ollama_tts.text.english_numbers import cardinal, digits, ordinal, year
 from ollama_tts.text.rule import ALONE, Rule, rule
+from ollama_tts.text.wordlist import listed
 
-MONTHS = (
-    "January February March April May June July August September October November December".split()
+MONTHS = listed(
+    "January February March April May June July August September October November December"
 )
 _SHORT = {name[:3].lower(): name for name in MONTHS}
-_MONTH = r"(" + "|".join([*MONTHS, r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"]) + r")"
+_MONTH = (
+    r"(" + "|".join([*MONTHS, r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"]) + r")"
+)
 _DAYS = {
     "mon": "Monday", "tue": "Tuesday", "tues": "Tuesday", "wed": "Wednesday", "thu": "Thursday",
     "thur": "Thursday", "thurs": "Thursday", "fri": "Friday", "sat": "Saturday", "sun": "Sunday",
@@ -160,7 +163,8 @@ def _years(match: re.Match[str]) -> str | None:
 _NOT_YEARS = (
     r"(?!\s+(?:people|men|women|children|students|units|points|times|miles|dollars|euros|pounds|"
     r"words|pages|items|users|items|steps|hours|days|years|meters|files|lines|calories|others|"
-    r"copies|members|employees|tokens|characters|votes|seats|square|cubic|percent|of (?:them|the))\b)"
+    r"copies|members|employees|tokens|characters|votes|seats|square|cubic|percent|"
+    r"of (?:them|the))\b)"
 )
 
 
@@ -177,10 +181,14 @@ DATE_RULES: tuple[Rule, ...] = (
     rule(r"(?<!\w)['’](\d{2})['’]?s\b", _decade, sign=r"\d['’]?s"),
     rule(r"(?<=\b(?:the|his|her) )(\d{2})['’]?s\b", _decade, sign=r"\d['’]?s"),
     rule(
-        rf"{ALONE}(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})(?:[T ](\d{{2}}):(\d{{2}})(?::(\d{{2}})(?:\.\d+)?)?Z?)?(?![\w-])",
+        rf"{ALONE}(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})"
+        r"(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?Z?)?(?![\w-])",
         _iso,
     ),
-    rule(rf"{ALONE}(\d{{4}})/(\d{{1,2}})/(\d{{1,2}})()()()(?![\w/])", lambda m: _date(int(m[1]), int(m[2]), int(m[3]))),
+    rule(
+        rf"{ALONE}(\d{{4}})/(\d{{1,2}})/(\d{{1,2}})()()()(?![\w/])",
+        lambda m: _date(int(m[1]), int(m[2]), int(m[3])),
+    ),
     rule(rf"{ALONE}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d{{2}})(?![\w/])", _slashed),
     rule(rf"{ALONE}(\d{{1,2}})\.(\d{{1,2}})\.((?:19|20)\d{{2}})(?![\w.]\w)", _dotted),
     rule(
@@ -191,7 +199,11 @@ DATE_RULES: tuple[Rule, ...] = (
         rf"\b{_MONTH}\s+(\d{{1,2}}){_TH}(?:\s?[-–—]\s?(\d{{1,2}}){_TH})?(?:,?\s+{_YEAR})?(?![\d:/%]|,\d|\.\d|\s?(?:[ap]\.?m\b|percent|million|people))",
         _month_day,
     ),
-    rule(rf"(?<![\w.,:/-])(?:((?i:the) ))?(?<![\d])(\d{{1,2}}){_TH}\s+(?:of\s+)?{_MONTH}\b(?:,?\s+{_YEAR})?", _day_month),
+    rule(
+        r"(?<![\w.,:/-])(?:((?i:the) ))?(?<!\d)"
+        rf"(\d{{1,2}}){_TH}\s+(?:of\s+)?{_MONTH}\b(?:,?\s+{_YEAR})?",
+        _day_month,
+    ),
     rule(rf"\b{_MONTH},?\s+{_YEAR}", _month_year),
     rule(rf"{ALONE}(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?{_HALF}?(?![\d:]|\.\d)", _time),
     rule(rf"{ALONE}(\d{{1,2}})(?:\s?(?:-|–|—|to)\s?(\d{{1,2}}))?{_HALF}", _hours),
@@ -219,6 +231,9 @@ YEAR_RULES: tuple[Rule, ...] = (
         rf"(1\d{{3}}|20\d{{2}})(?![\w%°]|[.,:/-]\d){_NOT_YEARS}",
         _context_year,
     ),
-    rule(rf"{ALONE}(19\d{{2}}|20\d{{2}})(?![\w%°]|[.,:/]\d|\s?[-–+*×÷=/]\s?\d){_NOT_YEARS}", _year_alone),
+    rule(
+        rf"{ALONE}(19\d{{2}}|20\d{{2}})(?![\w%°]|[.,:/]\d|\s?[-–+*×÷=/]\s?\d){_NOT_YEARS}",
+        _year_alone,
+    ),
 )
 """Years."""

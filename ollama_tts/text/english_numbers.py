@@ -1,10 +1,12 @@
 """Numbers in English words, without hyphens: 21 is "twenty one"."""
 
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-    "fifteen sixteen seventeen eighteen nineteen"
-).split()
-TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+from ollama_tts.text.wordlist import listed
+
+ONES = listed(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+TENS = listed("zero ten twenty thirty forty fifty sixty seventy eighty ninety")
 _SCALES = ("", "thousand", "million", "billion", "trillion", "quadrillion")
 _LONGEST = 15
 _ORDINALS = {

@@ -30,7 +30,9 @@ _EMOJI = re.compile(
 _SPACES = frozenset("\t\x0b\x0c\r\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3000") | {
     chr(code) for code in range(0x2000, 0x200B)
 }
-_STAYS = frozenset("，。！？、：；（）【】『』「」《》〈〉—–…·“”‘’°²³¹½¼¾℃℉№×÷±≈≠≤≥√∞→←↑↓€£¥₩₽₹¢µ‰′″~∼〜")
+_STAYS = frozenset(
+    "，。！？、：；（）【】『』「」《》〈〉—–…·“”‘’°²³¹½¼¾℃℉№×÷±≈≠≤≥√∞→←↑↓€£¥₩₽₹¢µ‰′″~∼〜"
+)
 _FIXED = {
     "：": "：",
     "\u2010": "-",
@@ -77,7 +79,7 @@ def fold(text: MappedText, account: Account) -> MappedText:
 
     def change(match: re.Match[str]) -> Replacement:
         parts: list[str | tuple[int, int]] = []
-        edits: list[tuple[int, int, Replacement]] = []
+        edits: list[tuple[int, int, str]] = []
         for piece in _PIECE.finditer(match[0]):
             new, reason = _folded(piece[0])
             if new == piece[0]:
@@ -90,7 +92,7 @@ def fold(text: MappedText, account: Account) -> MappedText:
             return None
         done = match.start()
         for first, last, new in edits:
-            parts += [(done, first), new if isinstance(new, str) else ""]
+            parts += [(done, first), new]
             done = last
         parts.append((done, match.end()))
         return parts

@@ -22,7 +22,7 @@ def measure(text: str, han_weight: int) -> int:
     return len(text) + (han_weight - 1) * sum(map(is_wide, text))
 
 
-def prefix_length(text: str, start: int, end: int, limit: int, han_weight: int) -> int:
+def prefix_length(text: str, start: int, end: int, *, limit: int, han_weight: int) -> int:
     """How many characters of `text[start:end]`, from its beginning, stay within `limit`."""
     size = min(end - start, limit + 1)
     if size * han_weight <= limit:

@@ -5,23 +5,28 @@ import re
 from ollama_tts.text.account import Account
 from ollama_tts.text.mapped import MappedText, Part, Replacement
 
-_ANY = re.compile(r"[#*_`~<>|\[\]\\&]|^[ \t]*[-+=•‣◦●○▪]", re.M)
-_RULE = re.compile(r"^[ \t]*(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|={2,}|\|?[ \t]*:?-{2,}[-:| \t]*)[ \t]*$", re.M)
-_BLOCK = re.compile(
-    r"^[ \t]*(?:(?:>[ \t]?)*(?:#{1,6}(?=[ \t]|$)[ \t]*|[-*+•‣◦●○▪][ \t]+(?:\[[ xX]\][ \t]+)?|>[ \t]*)+)", re.M
+_ANY = re.compile(r"[#*_`~<>|\[\]\\&]|^[ \t]*[-+=•‣◦●○▪]", re.MULTILINE)
+_RULE = re.compile(
+    r"^[ \t]*(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|={2,}|\|?[ \t]*:?-{2,}[-:| \t]*)[ \t]*$",
+    re.MULTILINE,
 )
-_HEADING_END = re.compile(r"[ \t]+#+[ \t]*$", re.M)
+_BLOCK = re.compile(
+    r"^[ \t]*(?:(?:>[ \t]?)*(?:#{1,6}(?=[ \t]|$)[ \t]*"
+    r"|[-*+•‣◦●○▪][ \t]+(?:\[[ xX]\][ \t]+)?|>[ \t]*)+)",
+    re.MULTILINE,
+)
+_HEADING_END = re.compile(r"[ \t]+#+[ \t]*$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\[\]\n]*)\]\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)")
 _REFERENCE = re.compile(r"(?<=\])\[[^\[\]\n]*\]|\[\^[^\[\]\s]{1,20}\]:?")
 _AUTO = re.compile(r"<((?:https?://|mailto:)[^<>\s]+|[^<>\s@]+@[^<>\s]+)>")
-_TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][A-Za-z0-9-]*(?:\s+[^<>\n]*)?/?>", re.S)
+_TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][A-Za-z0-9-]*(?:\s+[^<>\n]*)?/?>", re.DOTALL)
 _ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#39|#x27);")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "nbsp": " "}
 _CODE = re.compile(r"(`+)([^`\n]+)\1")
 _STRONG = re.compile(r"\*{2,}|_{2,}(?![A-Za-z0-9])|(?<![A-Za-z0-9])_{2,}|~~+|`+")
 _EMPHASIS = re.compile(r"(?<![\w*])[*_](?=\S)|(?<=[^\s*])[*_](?![\w*])")
 _STAR = re.compile(r"(?<=[^\s\d])\*(?=\S)|(?<=\S)\*(?=[^\s\d])")
-_ROW = re.compile(r"^[ \t]*\|.*$|^[^|\n]+\|[^|\n]+\|.*$", re.M)
+_ROW = re.compile(r"^[ \t]*\|.*$|^[^|\n]+\|[^|\n]+\|.*$", re.MULTILINE)
 _PIPE = re.compile(r"\|")
 _ESCAPE = re.compile(r"\\(?=[\\`*_{}\[\]()#+.!|<>~-])")
 

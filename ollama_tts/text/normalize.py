@@ -67,7 +67,6 @@ def _between(text: str, main: str) -> str:
 def _merged(stretches: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
     out: list[tuple[int, int, str]] = []
     for start, end, code in stretches:
-        if out and out[-1][2] == code:
-            start = out.pop()[0]
-        out.append((start, end, code))
+        begin = out.pop()[0] if out and out[-1][2] == code else start
+        out.append((begin, end, code))
     return out

@@ -5,7 +5,7 @@ import re
 from ollama_tts.text.account import Account, Dropped, Pause, PreparedUtterance
 from ollama_tts.text.acronyms import spell_acronyms
 from ollama_tts.text.alphabet import confine, is_speakable
-from ollama_tts.text.fit import measure, pieces
+from ollama_tts.text.fit import pieces
 from ollama_tts.text.fold import fold
 from ollama_tts.text.languages import main_language
 from ollama_tts.text.mapped import MappedText, Replacement
@@ -63,18 +63,16 @@ class Preparer:
     def _take(self, segments: list[Segment]) -> list[PreparedUtterance]:
         out: list[PreparedUtterance] = []
         for segment in segments:
-            if segment.kind != "text":
-                if self._held is not None:
-                    held, self._held = self._held, None
-                    out += self._prepare(held, last=True)
-                end = segment.start + len(segment.text)
-                reason = _DROPPED_KINDS[segment.kind]
-                self.dropped.append(Dropped(segment.start, end, segment.text, reason))
+            held, self._held = self._held, None
+            if segment.kind == "text":
+                whole = segment if held is None else _joined(held, segment)
+                out += self._prepare(whole, last=False)
                 continue
-            if self._held is not None:
-                segment = _joined(self._held, segment)
-                self._held = None
-            out += self._prepare(segment, last=False)
+            if held is not None:
+                out += self._prepare(held, last=True)
+            end = segment.start + len(segment.text)
+            reason = _DROPPED_KINDS[segment.kind]
+            self.dropped.append(Dropped(segment.start, end, segment.text, reason))
         return out
 
     def _prepare(self, segment: Segment, *, last: bool) -> list[PreparedUtterance]:
@@ -91,14 +89,17 @@ class Preparer:
             self._held = segment
             return []
         if not speakable:
-            for place in PLACE.finditer(text.text):
-                start, end = text.starts[place.start()], text.ends[place.start()]
-                account.drop(start, end, "control mark without words")
+            _drop_marks(text, account)
             self._drop_all(segment, account)
             return []
         self._previous = language
+        parts = pieces(text, self.rules)
+        for part, _ in parts:
+            if not is_speakable(part.text):
+                _drop_marks(part, account)
         self.dropped += account.entries(segment.start, segment.text)
-        return self._utterances(text, segment, language)
+        spoken = [(part, pause) for part, pause in parts if is_speakable(part.text)]
+        return _utterances(spoken, segment, language)
 
     def _is_short(self, text: str, segment: Segment) -> bool:
         if segment.pause in ("line", "paragraph") or len(text) > 8 * self.rules.min_chars:
@@ -138,26 +139,6 @@ class Preparer:
 
         return text.rewrite(MARK, change)
 
-    def _utterances(
-        self, text: MappedText, segment: Segment, language: str
-    ) -> list[PreparedUtterance]:
-        parts = pieces(text, self.rules)
-        out: list[PreparedUtterance] = []
-        start = segment.start
-        for index, (part, pause) in enumerate(parts):
-            end = segment.start + len(segment.text)
-            if index < len(parts) - 1:
-                end = max(start, parts[index + 1][0].starts[0])
-            else:
-                pause = segment.pause
-            source = segment.text[start - segment.start : end - segment.start]
-            own = language
-            if len(parts) > 1 and language in ("zh", "en"):
-                own = main_language(PLACE.sub("", part.text)) or language
-            out.append(_utterance(part, source, (start, end), own, pause))
-            start = end
-        return out
-
     def _drop_all(self, segment: Segment, account: Account) -> None:
         """Nothing of this segment can be said: all of it goes on the account."""
         place = segment.start
@@ -173,12 +154,39 @@ class Preparer:
                 place = entry.end
 
 
+def _utterances(
+    parts: list[tuple[MappedText, Pause]], segment: Segment, language: str
+) -> list[PreparedUtterance]:
+    out: list[PreparedUtterance] = []
+    start = segment.start
+    for index, (part, pause) in enumerate(parts):
+        last = index == len(parts) - 1
+        ending = segment.pause if last else pause
+        end = segment.start + len(segment.text)
+        if not last:
+            end = max(start, parts[index + 1][0].starts[0])
+        source = segment.text[start - segment.start : end - segment.start]
+        own = language
+        if len(parts) > 1 and language in ("zh", "en"):
+            own = main_language(PLACE.sub("", part.text)) or language
+        out.append(_utterance(part, source, start, language=own, pause=ending))
+        start = end
+    return out
+
+
+def _drop_marks(text: MappedText, account: Account) -> None:
+    """The marks of a text without words do nothing."""
+    for place in PLACE.finditer(text.text):
+        start, end = text.starts[place.start()], text.ends[place.start()]
+        account.drop(start, end, "control mark without words")
+
+
 def _utterance(
-    part: MappedText, source: str, span: tuple[int, int], language: str, pause: Pause
+    part: MappedText, source: str, start: int, *, language: str, pause: Pause
 ) -> PreparedUtterance:
     controls = tuple(ControlMark.at(place).name for place in PLACE.findall(part.text))
     text = written(part.text.strip())
-    return PreparedUtterance(text, source, language, controls, span[0], span[1], pause)
+    return PreparedUtterance(text, source, language, controls, start, start + len(source), pause)
 
 
 def _joined(first: Segment, second: Segment) -> Segment:

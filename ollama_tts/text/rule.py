@@ -44,7 +44,7 @@ def rule(pattern: str, say: Say, *, sign: str | None = r"\d", flags: int = 0) ->
 
 
 def ascii_rule(pattern: str, say: Say, *, sign: str | None = r"\d") -> Rule:
-    """A rule for Chinese text: Chinese characters are no letters to `\\w` and `\\b`."""
+    """A rule for Chinese text, in whose pattern Chinese characters are not word characters."""
     return rule(pattern, say, sign=sign, flags=re.ASCII)
 
 
@@ -62,9 +62,7 @@ def apply_rules(text: MappedText, rules: Sequence[Rule], account: Account) -> Ma
     return text
 
 
-def _change(
-    text: MappedText, say: Say, account: Account
-) -> Callable[[re.Match[str]], Replacement]:
+def _change(text: MappedText, say: Say, account: Account) -> Callable[[re.Match[str]], Replacement]:
     """What `say` gives, with a space where its words would run into letters beside them."""
 
     def change(match: re.Match[str]) -> Replacement:

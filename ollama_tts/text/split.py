@@ -15,7 +15,7 @@ from ollama_tts.text.force import forced_cut, prefix_length
 
 Kind = Literal["text", "code", "fence"]
 
-_STOP = re.compile(r"[.!?。！？｡…\n\[`“”‘’「」『』《》（）~]")
+_STOP = re.compile(r"[.!?。！？｡…\n\[`“”「」『』《》（）]")
 _STOP_LOW = re.compile(r"[.!?。！？｡…\n\[`“”‘’「」『』《》（）~,;:，；：、—]")
 _SPACE = " \t\r\f\v\u00a0\u2028\u2029\u3000"
 _OPEN = "“「『《（"
@@ -75,7 +75,9 @@ class Splitter:
         out = self._run()
         if self._start < len(self._text):
             kind: Kind = "code" if self._fence else "text"
-            out.append(Segment(self._text[self._start :], self._base + self._start, "sentence", kind))
+            out.append(
+                Segment(self._text[self._start :], self._base + self._start, "sentence", kind)
+            )
         self._text = ""
         self._start = self._at = 0
         return out
@@ -156,10 +158,11 @@ class Splitter:
             self._quotes = max(0, self._quotes + (1 if char in _OPEN else -1))
             return self._pass(place + 1)
         if char in "[`":
-            end = atoms.bracket_end(self._text, place, final=self._final)
-            return self._pass(end)
-        if char in "‘’~":
-            return self._pass(place + 1)
+            return self._pass(atoms.bracket_end(self._text, place, final=self._final))
+        return self._stop(place)
+
+    def _stop(self, place: int) -> bool:
+        """At a stop: cut behind the sentence, or the first clause, that ends there."""
         end = boundary.sentence_end(self._text, place, self._start, self._context())
         if end is None:
             return False
@@ -217,7 +220,9 @@ class Splitter:
 
     def _force(self, place: int) -> bool:
         """Cut a stretch that has grown over the limit without any boundary before `place`."""
-        size = prefix_length(self._text, self._start, place, self._limit, self._han_weight)
+        size = prefix_length(
+            self._text, self._start, place, limit=self._limit, han_weight=self._han_weight
+        )
         if self._start + size >= place:
             return False
         cut, pause = forced_cut(self._text[self._start : self._start + size + 1])

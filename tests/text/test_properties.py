@@ -8,7 +8,7 @@ from ollama_tts.text.account import Dropped, PreparedUtterance
 from ollama_tts.text.marks import NAMES
 from ollama_tts.text.preparer import Preparer
 from ollama_tts.text.rules import CHATTTS_RULES, TextRules
-from tests.text.strategies import cuts, texts
+from tests.support.written_texts import cuts, texts
 
 RULES = {
     "chattts": CHATTTS_RULES,

@@ -113,8 +113,10 @@ def test_pc_009_line_breaks_end_utterances() -> None:
 
 
 def random_text(draw: random.Random) -> str:
-    parts = ["你好", "世界", "今天", "hello", "World", "a.m.", "3.14", "12,000", "，", "。", "! ", "? ",
-             ". ", ", ", "\n", "\n- ", "\n1. ", " ", "；", "100", "（", "）"]  # fmt: skip
+    parts = [
+        *WORDS,
+        *("! ", "? ", ". ", ", ", "\n", "\n- ", "\n1. ", " "),
+    ]
     text = ""
     while len(text) < draw.randint(1, 600):
         text += draw.choice(parts)
@@ -149,6 +151,20 @@ def check_in_pieces(draw: random.Random) -> None:
         assert not re.fullmatch("[A-Za-z0-9]{2}", around)
 
 
+WORDS = (
+    "你好",
+    "世界",
+    "今天",
+    "hello",
+    "World",
+    "a.m.",
+    "3.14",
+    "12,000",
+    "，",
+    "。",
+    "；",
+    "100",
+)
 CLAUSE = "the boats came home in the evening,"
 
 

@@ -2,14 +2,17 @@
 
 from hypothesis import strategies as st
 
-_WORDS = st.sampled_from(
-    "the cat Dr. St. e.g. U.S. a.m. 3.14 v2.10.3 $4.2 million 12.5% 9:30 https://a.b/c?d=1.e "
-    "jane@x.org No. 5 IV can't USB ... … !? — “quoted” (aside) [laugh] [uv_break] [oops] [link](http://x.y) "
-    "`code` **bold** *soft* # ## - 1. > ``` ~~~ | --- 😀 ❤️ é ñ 1/2 ½ 21°C 5G 007 1,234.50 "
-    "你好 世界 中文 我们今天去 2024年3月5日 8:30 ￥5 ，。 ！ ？ ； 、 “好的。” 《书》 （注） …… １２３ Ａ Привет こんにちは عربي α"
-    .split(" ")
+_KINDS = """
+the cat Dr. St. e.g. U.S. a.m. 3.14 v2.10.3 $4.2 million 12.5% 9:30 https://a.b/c?d=1.e
+jane@x.org No. 5 IV can't USB ... … !? — “quoted” (aside) [laugh] [uv_break] [oops]
+[link](http://x.y) `code` **bold** *soft* # ## - 1. > ``` ~~~ | --- 😀 ❤️ é ñ 1/2 ½ 21°C 5G 007
+1,234.50 你好 世界 中文 我们今天去 2024年3月5日 8:30 ￥5 ，。 ！ ？ ； 、 “好的。” 《书》 （注）
+…… １２３ Ａ Привет こんにちは عربي α
+"""
+_WORDS = st.sampled_from(_KINDS.split())
+_GAPS = st.sampled_from(
+    ["", " ", " ", " ", "\n", "\n\n", "  ", "\t", "\r\n", ". ", ", ", "。", "，"]
 )
-_GAPS = st.sampled_from(["", " ", " ", " ", "\n", "\n\n", "  ", "\t", "\r\n", ". ", ", ", "。", "，"])
 
 
 @st.composite
@@ -21,7 +24,9 @@ def written(draw: st.DrawFn) -> str:
 
 def garbage() -> st.SearchStrategy[str]:
     """Any code points, lone surrogates and controls included."""
-    odd = st.sampled_from("\x00\x1b\ud800\udfff\ue000\uffff\u200d\u202e\u0301\u3099\ufe0f\ufeff[]`*#|.\n")
+    odd = st.sampled_from(
+        "\x00\x1b\ud800\udfff\ue000\uffff\u200d\u202e\u0301\u3099\ufe0f\ufeff[]`*#|.\n"
+    )
     return st.text(st.one_of(st.characters(), odd, st.sampled_from("ab1.， 。中[`\n")), max_size=80)
 
 

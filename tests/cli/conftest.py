@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -86,15 +86,17 @@ class Cli:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment without what a developer may have set for Ollama."""
+    """The environment without what a developer may have set for Ollama, and no registry."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OLLAMA_")}
-    return {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
+    return {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
+            "OLLAMA_TTS_REGISTRIES": "nowhere.invalid", **more}  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Generator[LiveServer]:
-    """One server for all commands, with a store of its own."""
-    with serving(settings_for(tmp_path_factory.mktemp("store") / "models")) as server:
+    """One server for all commands, with a store of its own; it may use no registry."""
+    settings = settings_for(tmp_path_factory.mktemp("store") / "models")
+    with serving(replace(settings, registries=("nowhere.invalid",))) as server:
         yield server
 
 

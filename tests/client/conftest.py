@@ -1,6 +1,7 @@
 """Servers for the clients: one that is real, and some that fail as scripted."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,9 @@ from tests.support.scripted_http import Script, scripting
 
 @pytest.fixture(scope="session")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """One real server with a store of its own."""
-    with serving(settings_for(tmp_path_factory.mktemp("store") / "models")) as server:
+    """One real server with a store of its own; it may use no registry."""
+    settings = settings_for(tmp_path_factory.mktemp("store") / "models")
+    with serving(replace(settings, registries=("nowhere.invalid",))) as server:
         yield server
 
 

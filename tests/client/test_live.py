@@ -132,7 +132,7 @@ def test_keeping_models(client: Client, live: LiveServer) -> None:
     with pytest.raises(NotFound):
         client.show("mine")
     client.pull("tone")
-    with pytest.raises(OllamaTTSError, match="push"):
+    with pytest.raises(OllamaTTSError, match="registr"):
         client.push("tone")
     assert client.speaks()
 
@@ -158,7 +158,7 @@ async def test_keeping_models_asynchronously(later: AsyncClient, tmp_path: Path)
     await later.pull("tone", note)
     assert await later.version()
     assert await later.speaks()
-    with pytest.raises(OllamaTTSError, match="push"):
+    with pytest.raises(OllamaTTSError, match="registr"):
         await later.push("tone")
 
 

@@ -3,9 +3,12 @@
 import logging
 import time
 
+import torch
+
 from ollama_tts.backends.base import Memory
 from ollama_tts.backends.chattts import loading
-from ollama_tts.backends.chattts.estimate import estimate, estimate_reference
+from ollama_tts.backends.chattts.config import ChatTTSConfig
+from ollama_tts.backends.chattts.estimate import estimate, estimate_reference, fitted
 from ollama_tts.backends.chattts.prompt import Prompter
 from ollama_tts.backends.chattts.recording import RecordingEncoder
 from ollama_tts.backends.chattts.reference_runner import ReferenceRunner
@@ -37,7 +40,7 @@ class ChatTTSBackend:
         config = read_config(model.files)
         if options.backend == "reference":
             return estimate_reference(config, loading.device_of(options))
-        return estimate(config, loading.choose(config, options))
+        return estimate(config, _choose(config, options))
 
     def load(self, model: LocalModel, options: LoadOptions) -> ChatTTSRunner | ReferenceRunner:
         """Load and warm up. Blocks; called in a worker thread.
@@ -62,7 +65,7 @@ class ChatTTSBackend:
         )
         if options.backend == "reference":
             return ReferenceRunner(checkpoint, prompter, voices, loading.device_of(options))
-        choice = loading.choose(config, options)
+        choice = _choose(config, options)
         logger.info("loading %s: %s", model.name.short, choice.notes)
         step_model = loading.build(checkpoint, choice, text_end=prompter.refine_end)
         logger.info("loading %s: warming up", model.name.short)
@@ -70,6 +73,15 @@ class ChatTTSBackend:
         logger.info("loaded %s in %.1f s", model.name.short, time.monotonic() - began_s)
         engine = Engine(step_model, name=model.name.short)
         return ChatTTSRunner(engine, step_model, prompter, voices, choice=choice)
+
+
+def _choose(config: ChatTTSConfig, options: LoadOptions) -> loading.Choice:
+    """Where and how to run, with as many slots as a GPU has room for unless told how many."""
+    choice = loading.choose(config, options)
+    if choice.device.type != "cuda" or options.num_batch is not None:
+        return choice
+    free_bytes, _ = torch.cuda.mem_get_info(choice.device)
+    return fitted(config, choice, free_bytes)
 
 
 def _warm_up(model: StepModel, prompter: Prompter, choice: loading.Choice) -> None:

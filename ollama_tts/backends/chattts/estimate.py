@@ -1,17 +1,21 @@
 """What a model will occupy, by its sizes alone; the scheduler asks before anything is loaded."""
 
 import math
+from dataclasses import replace
 
 import torch
 
 from ollama_tts.backends.base import Memory
 from ollama_tts.backends.chattts import layout
 from ollama_tts.backends.chattts.config import ChatTTSConfig
+from ollama_tts.backends.chattts.graphs import ROW_BUCKETS
 from ollama_tts.backends.chattts.loading import Choice
 
 BYTES_A_WEIGHT = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0, "int8": 1.03, "int4": 0.63}
 # How many jobs of how many positions a CPU is reckoned to run; their memory comes and goes.
 TYPICAL_JOBS, TYPICAL_POSITIONS = 4, 512
+# The rest is for work space and for what the card's other users will want.
+SHARE_OF_FREE = 0.85
 
 
 def estimate(config: ChatTTSConfig, choice: Choice) -> Memory:
@@ -24,6 +28,19 @@ def estimate(config: ChatTTSConfig, choice: Choice) -> Memory:
         return Memory(total)
     share = choice.layers_on_gpu / config.gpt.num_hidden_layers
     return Memory(total, int((layers + cache) * share + words + sound))
+
+
+def fitted(config: ChatTTSConfig, choice: Choice, free_bytes: int) -> Choice:
+    """The choice with as many slots, up to its own, as fit into a GPU's free memory.
+
+    One slot is always left: whether that fits is found out by loading.
+    """
+    fewer = (slots for slots in reversed(ROW_BUCKETS) if slots < choice.slots)
+    for slots in (choice.slots, *fewer):
+        smaller = replace(choice, slots=slots)
+        if estimate(config, smaller).vram_bytes <= SHARE_OF_FREE * free_bytes:
+            return smaller
+    return replace(choice, slots=1)
 
 
 def estimate_reference(config: ChatTTSConfig, device: torch.device) -> Memory:

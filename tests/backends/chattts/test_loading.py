@@ -7,7 +7,7 @@ import torch
 
 from ollama_tts.backends.chattts import loading
 from ollama_tts.backends.chattts.config import ChatTTSConfig
-from ollama_tts.backends.chattts.estimate import estimate, estimate_reference
+from ollama_tts.backends.chattts.estimate import estimate, estimate_reference, fitted
 from ollama_tts.backends.chattts.graphs import GraphedStep, reach_bucket, row_bucket
 from ollama_tts.backends.chattts.loading import choose
 from ollama_tts.backends.chattts.memory import guarded
@@ -74,6 +74,18 @@ def test_estimates() -> None:
     assert full.vram_bytes == full.total_bytes > 7e9
     assert half.vram_bytes == pytest.approx(full.vram_bytes / 2, rel=0.05)
     assert estimate_reference(CONFIG, CPU).total_bytes == pytest.approx(1.13e9, rel=0.05)
+
+
+def test_a_small_gpu_gets_fewer_slots() -> None:
+    cpu = choose(CONFIG, LoadOptions(backend="torch", quantization="bf16", num_gpu=0))
+    gpu = replace(cpu, device=CUDA, layers_on_gpu=20, slots=64)
+    assert fitted(CONFIG, gpu, 24 << 30).slots == 64
+    assert fitted(CONFIG, gpu, 6 << 30).slots == 32
+    assert fitted(CONFIG, gpu, 1 << 30).slots == 2
+    assert fitted(CONFIG, gpu, 0).slots == 1
+    for free in range(1 << 30, 16 << 30, 1 << 30):
+        small = fitted(CONFIG, gpu, free)
+        assert small.slots == 1 or estimate(CONFIG, small).vram_bytes < free
 
 
 def test_buckets_cover_everything() -> None:

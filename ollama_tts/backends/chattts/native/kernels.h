@@ -79,8 +79,9 @@ struct Kernels {
   void (*normalise)(const float* x, const float* gain, int n, float epsilon, float* y);
   // Prepare row `row` of `in` from x [matrix.inputs].
   void (*prepare)(const float* x, const Matrix& matrix, int row, const Input& in);
-  // One panel of the product for all rows.
-  void (*multiply)(const Matrix& matrix, int panel, const Input& in, int rows, const Output& out);
+  // Panels [first, last) of the product for all rows.
+  void (*multiply)(const Matrix& matrix, int first, int last, const Input& in, int rows,
+                   const Output& out);
   // Rotate q and k [head] in place and write k and v to `position` of the cache.
   void (*remember)(float* q, float* k, const float* v, const float* cosine, const float* sine,
                    int position, const HeadCache& cache);

@@ -21,20 +21,21 @@ constexpr int kMaxRows = 2;
 struct Int8 {
   static constexpr int kRows = 2;
   template <int R>
-  static void run(const Matrix& m, int panel, const Input& in, int row, float (*y)[kPanel]) {
-    for (int half = 0; half < 2; half++) run_half<R>(m, panel, half, in, row, y);
+  static void run(const Matrix& m, const Input& in, const Tile& tile, float (*y)[kPanel]) {
+    for (int half = 0; half < 2; half++) run_half<R>(m, half, in, tile, y);
   }
 
   template <int R>
-  static void run_half(const Matrix& m, int panel, int half, const Input& in, int row,
+  static void run_half(const Matrix& m, int half, const Input& in, Tile tile,
                        float (*y)[kPanel]) {
-    const uint8_t* w = m.values + (size_t)panel * m.panel_bytes + half * 64;
-    const float* scales = m.scales + (size_t)panel * m.groups * kPanel + half * 16;
+    const uint8_t* w = tile.weights + half * 64;
+    const float* scales = tile.scales + half * 16;
+    const int row = tile.row;
     Vec result[R][2] = {};
     for (int g = 0; g < m.groups; g++, scales += kPanel) {
       __m256i sum[R][4] = {};
-      for (int k = 0; k < m.group; k += 4, w += 4 * kPanel) {
-        _mm_prefetch((const char*)w + 2048, _MM_HINT_T0);
+      for (int k = 0; k < m.group; k += 4, w += 4 * kPanel, tile.ahead += tile.ahead_step) {
+        fetch(w, tile.ahead);
         __m256i weight[4];
         for (int j = 0; j < 4; j++)
           weight[j] = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)(w + 16 * j)));

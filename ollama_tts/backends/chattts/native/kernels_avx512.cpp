@@ -54,24 +54,22 @@ template <int kPlanes>
 struct IntProduct {
   static constexpr int kRows = 8 / kPlanes;
   template <int R>
-  static void run(const Matrix& m, int panel, const Input& in, int row, float (*y)[kPanel]) {
-    constexpr int kUnroll = R * kPlanes >= 4 ? 1 : 4 / (R * kPlanes);
-    const uint8_t* w = m.values + (size_t)panel * m.panel_bytes;
-    const float* scales = m.scales + (size_t)panel * m.groups * kPanel;
-    const uint8_t* x = in.values + (size_t)row * in.stride;
+  static void run(const Matrix& m, const Input& in, Tile tile, float (*y)[kPanel]) {
+    constexpr int kUnroll = R * kPlanes >= 8 ? 1 : R * kPlanes > 1 ? 2 : 4;
+    const uint8_t* w = tile.weights;
+    const uint8_t* x = in.values + (size_t)tile.row * in.stride;
     Vec result[R][2] = {};
-    for (int g = 0; g < m.groups; g++, scales += kPanel) {
+    for (int g = 0; g < m.groups; g++, tile.scales += kPanel) {
       __m512i sum[kUnroll][R][kPlanes][2];
       for (int r = 0; r < R; r++)
         for (int p = 0; p < kPlanes; p++) {
-          const size_t at = (size_t)(row + r) * in.groups + g;
+          const size_t at = (size_t)(tile.row + r) * in.groups + g;
           sum[0][r][p][0] = sum[0][r][p][1] = _mm512_set1_epi32(in.sums[at * 2 + p]);
           for (int u = 1; u < kUnroll; u++) sum[u][r][p][0] = sum[u][r][p][1] = __m512i{};
         }
       for (int k = 0; k < m.group; k += 4 * kUnroll, x += 4 * kUnroll)
-        for (int u = 0; u < kUnroll; u++, w += 4 * kPanel) {
-          _mm_prefetch((const char*)w + 2048, _MM_HINT_T0);
-          _mm_prefetch((const char*)w + 2112, _MM_HINT_T0);
+        for (int u = 0; u < kUnroll; u++, w += 4 * kPanel, tile.ahead += tile.ahead_step) {
+          fetch(w, tile.ahead);
           const __m512i w0 = _mm512_load_si512(w), w1 = _mm512_load_si512(w + 64);
           for (int r = 0; r < R; r++)
             for (int p = 0; p < kPlanes; p++) {
@@ -90,8 +88,8 @@ struct IntProduct {
           __m512i whole = sum[0][r][0][j];
           if (kPlanes == 2)
             whole = _mm512_add_epi32(_mm512_slli_epi32(whole, 8), sum[0][r][kPlanes - 1][j]);
-          const float scale = in.scales[(size_t)(row + r) * in.groups + g];
-          result[r][j] += (Vec)_mm512_cvtepi32_ps(whole) * (load<Vec>(scales + 16 * j) * scale);
+          const float scale = in.scales[(size_t)(tile.row + r) * in.groups + g];
+          result[r][j] += (Vec)_mm512_cvtepi32_ps(whole) * (load<Vec>(tile.scales + 16 * j) * scale);
         }
     }
     for (int r = 0; r < R; r++)

@@ -127,17 +127,35 @@ inline void emit(const float (*y)[kPanel], int rows, int row, int panel, const O
   }
 }
 
-// A product computes a tile y [R][32] of a panel; kRows is how many rows it takes at once.
+// One tile of a product: rows [row, row + R) of a panel. While it is computed, a share of the next
+// panel is fetched into the cache, so that memory and arithmetic are busy at the same time:
+// `ahead` moves by `ahead_step` bytes for every 128 bytes of weights.
+struct Tile {
+  const uint8_t* weights;
+  const float* scales;
+  int row;
+  const uint8_t* ahead;
+  int ahead_step;
+};
+
+inline void fetch(const uint8_t* near, const uint8_t* ahead) {
+  __builtin_prefetch(near + 1024);
+  __builtin_prefetch(near + 1088);
+  __builtin_prefetch(ahead, 0, 2);
+  __builtin_prefetch(ahead + 64, 0, 2);
+}
+
+// A product computes a tile y [R][32]; kRows is how many rows it takes at once.
 struct Float32 {
   static constexpr int kRows = kMaxRows;
   template <int R>
-  static void run(const Matrix& m, int panel, const Input& in, int row, float (*y)[kPanel]) {
+  static void run(const Matrix& m, const Input& in, Tile tile, float (*y)[kPanel]) {
     Vec sum[R][kPanelVecs] = {};
-    const float* w = (const float*)(m.values + (size_t)panel * m.panel_bytes);
-    for (int k = 0; k < m.inputs; k++, w += kPanel) {
-      __builtin_prefetch(w + 512);
+    const float* w = (const float*)tile.weights;
+    for (int k = 0; k < m.inputs; k++, w += kPanel, tile.ahead += tile.ahead_step) {
+      fetch((const uint8_t*)w, tile.ahead);
       for (int r = 0; r < R; r++) {
-        const Vec x = splat(((const float*)(in.values + (size_t)(row + r) * in.stride))[k]);
+        const Vec x = splat(((const float*)(in.values + (size_t)(tile.row + r) * in.stride))[k]);
         for (int j = 0; j < kPanelVecs; j++) sum[r][j] += x * load<Vec>(w + j * kLanes);
       }
     }
@@ -149,16 +167,16 @@ struct Float32 {
 struct Bfloat16 {
   static constexpr int kRows = kMaxRows;
   template <int R>
-  static void run(const Matrix& m, int panel, const Input& in, int row, float (*y)[kPanel]) {
+  static void run(const Matrix& m, const Input& in, Tile tile, float (*y)[kPanel]) {
     Vec sum[R][kPanelVecs] = {};
-    const uint32_t* w = (const uint32_t*)(m.values + (size_t)panel * m.panel_bytes);
-    for (int k = 0; k < m.inputs; k += 2, w += kPanel) {
-      __builtin_prefetch(w + 512);
+    const uint32_t* w = (const uint32_t*)tile.weights;
+    for (int k = 0; k < m.inputs; k += 2, w += kPanel, tile.ahead += tile.ahead_step) {
+      fetch((const uint8_t*)w, tile.ahead);
       for (int j = 0; j < kPanelVecs; j++) {
         const Bits pair = load<Bits>(w + j * kLanes);
         const Vec even = even_half(pair), odd = odd_half(pair);
         for (int r = 0; r < R; r++) {
-          const float* x = (const float*)(in.values + (size_t)(row + r) * in.stride) + k;
+          const float* x = (const float*)(in.values + (size_t)(tile.row + r) * in.stride) + k;
           sum[r][j] += even * x[0];
           sum[r][j] += odd * x[1];
         }
@@ -177,27 +195,44 @@ inline void prepare_bfloat16(const float* x, const Matrix& m, int row, const Inp
   for (int k = 0; k < m.inputs; k++) to[k] = from_bfloat16(to_bfloat16(x[k]));
 }
 
-// Cut the rows into tiles of 8, 4, 2 and 1, as many as the product takes at once.
+// How many rows the next tile takes: 8, 4, 2 or 1, as many as the product can.
 template <class Product>
-inline void tiles(const Matrix& m, int panel, const Input& in, int rows, const Output& out) {
+inline int tile_rows(int left) {
+  for (int rows = 8; rows > 1; rows /= 2)
+    if (rows <= Product::kRows && rows <= left) return rows;
+  return 1;
+}
+
+template <class Product>
+inline void run_tile(const Matrix& m, const Input& in, const Tile& tile, int rows,
+                     float (*y)[kPanel]) {
+  constexpr int kMost = Product::kRows;
+  switch (rows) {
+    case 8: return Product::template run<kMost >= 8 ? 8 : 1>(m, in, tile, y);
+    case 4: return Product::template run<kMost >= 4 ? 4 : 1>(m, in, tile, y);
+    case 2: return Product::template run<kMost >= 2 ? 2 : 1>(m, in, tile, y);
+    default: return Product::template run<1>(m, in, tile, y);
+  }
+}
+
+template <class Product>
+inline void panels(const Matrix& m, int first, int last, const Input& in, int rows,
+                   const Output& out) {
   alignas(64) float y[8][kPanel];
-  for (int row = 0; row < rows;) {
-    const int left = rows - row;
-    int taken = 1;
-    if (Product::kRows >= 8 && left >= 8) {
-      taken = 8;
-      Product::template run<Product::kRows >= 8 ? 8 : 1>(m, panel, in, row, y);
-    } else if (Product::kRows >= 4 && left >= 4) {
-      taken = 4;
-      Product::template run<Product::kRows >= 4 ? 4 : 1>(m, panel, in, row, y);
-    } else if (Product::kRows >= 2 && left >= 2) {
-      taken = 2;
-      Product::template run<Product::kRows >= 2 ? 2 : 1>(m, panel, in, row, y);
-    } else {
-      Product::template run<1>(m, panel, in, row, y);
+  int tiles = 0;
+  for (int row = 0; row < rows; row += tile_rows<Product>(rows - row)) tiles++;
+  const size_t share = m.panel_bytes / tiles / 64 * 64;
+  for (int panel = first; panel < last; panel++) {
+    const uint8_t* weights = m.values + (size_t)panel * m.panel_bytes;
+    const bool more = panel + 1 < last;
+    Tile tile{weights, m.scales + (size_t)panel * m.groups * kPanel, 0,
+              more ? weights + m.panel_bytes : weights, more ? 128 / tiles : 0};
+    for (int taken; tile.row < rows; tile.row += taken) {
+      taken = tile_rows<Product>(rows - tile.row);
+      run_tile<Product>(m, in, tile, taken, y);
+      emit(y, taken, tile.row, panel, out);
+      if (more) tile.ahead += share;
     }
-    emit(y, taken, row, panel, out);
-    row += taken;
   }
 }
 
@@ -312,7 +347,12 @@ inline float weigh(float* scores, int count, float scale) {
 template <class T, int kHead>
 inline void attend_as(const float* q, const HeadCache& c, int count, float* scores, float* out) {
   const int head = kHead ? kHead : c.head;
-  for (int t = 0; t < count; t += kLane) score(q, keys_at<T>(c, t), head, scores + t);
+  for (int t = 0; t < count; t += kLane) {
+    const char* values = (const char*)values_at<T>(c, t);   // wanted next, so fetched meanwhile
+    for (size_t i = 0; i < (size_t)kLane * head * sizeof(T); i += 64)
+      __builtin_prefetch(values + i, 0, 2);
+    score(q, keys_at<T>(c, t), head, scores + t);
+  }
   const float sum = weigh(scores, count, 1.f / __builtin_sqrtf((float)head));
   Vec even[kMaxHead / kLanes] = {}, odd[kMaxHead / kLanes] = {};
   for (int first = 0; first < count; first += c.block_positions) {

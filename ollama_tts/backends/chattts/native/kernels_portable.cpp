@@ -15,9 +15,10 @@ constexpr int kMaxRows = 2;
 struct Int8 {
   static constexpr int kRows = 1;
   template <int R>
-  static void run(const Matrix& m, int panel, const Input& in, int row, float (*y)[kPanel]) {
-    const uint8_t* w = m.values + (size_t)panel * m.panel_bytes;
-    const float* scales = m.scales + (size_t)panel * m.groups * kPanel;
+  static void run(const Matrix& m, const Input& in, const Tile& tile, float (*y)[kPanel]) {
+    const uint8_t* w = tile.weights;
+    const float* scales = tile.scales;
+    const int row = tile.row;
     const int16_t* x = (const int16_t*)(in.values + (size_t)row * in.stride);
     memset(y[0], 0, sizeof y[0]);
     for (int g = 0; g < m.groups; g++, scales += kPanel) {

@@ -9,12 +9,13 @@ void prepare(const float* x, const Matrix& m, int row, const Input& in) {
   }
 }
 
-void multiply(const Matrix& m, int panel, const Input& in, int rows, const Output& out) {
+void multiply(const Matrix& m, int first, int last, const Input& in, int rows,
+              const Output& out) {
   switch (m.format) {
-    case Format::kFloat32: return tiles<Float32>(m, panel, in, rows, out);
-    case Format::kBfloat16: return tiles<Bfloat16>(m, panel, in, rows, out);
-    case Format::kInt8: return tiles<Int8>(m, panel, in, rows, out);
-    case Format::kInt8Wide: return tiles<Int8Wide>(m, panel, in, rows, out);
+    case Format::kFloat32: return panels<Float32>(m, first, last, in, rows, out);
+    case Format::kBfloat16: return panels<Bfloat16>(m, first, last, in, rows, out);
+    case Format::kInt8: return panels<Int8>(m, first, last, in, rows, out);
+    case Format::kInt8Wide: return panels<Int8Wide>(m, first, last, in, rows, out);
   }
 }
 

@@ -6,6 +6,13 @@
 #include "model.h"
 
 namespace ott {
+namespace {
+
+// Items of a product for each thread: few, so that each reads a long stretch of weights, and more
+// than one, so that a slow thread is helped.
+constexpr int kItems = 4;
+
+}  // namespace
 
 bool Model::fits(int slot, int start, int stop) const {
   return live(slot) && start == jobs_[slot].read && stop > start && stop <= jobs_[slot].prompt;
@@ -117,10 +124,9 @@ void Model::plan_product(Plan& plan, const PackedMatrix& matrix, int first_row, 
   if (rows == 0) return;
   const Matrix* m = &matrix.view();
   const Input in = input(matrix, first_row);
-  const int each = std::max(1, m->panels / (crew_.threads() * 8));
+  const int each = std::max(1, m->panels / (crew_.threads() * kItems));
   plan.add((m->panels + each - 1) / each, [this, m, in, rows, out, each](int i, int) {
-    const int stop = std::min(m->panels, (i + 1) * each);
-    for (int panel = i * each; panel < stop; panel++) kernels_.multiply(*m, panel, in, rows, out);
+    kernels_.multiply(*m, i * each, std::min(m->panels, (i + 1) * each), in, rows, out);
   });
 }
 

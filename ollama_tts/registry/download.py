@@ -45,11 +45,13 @@ class Cut:
     """How a blob is cut: parts of `part_bytes`, `parallel` at a time, written by `block_bytes`.
 
     A process that dies loses at most `parallel * block_bytes`, and what lay in its buffers.
+    Uploads go in chunks of `chunk_bytes`, one after the other.
     """
 
     part_bytes: int = 64 * 1024 * 1024
     parallel: int = 8
     block_bytes: int = 1024 * 1024
+    chunk_bytes: int = 64 * 1024 * 1024
 
 
 class _NoRanges(Exception):

@@ -1,6 +1,8 @@
 """`Registries`: the door of this package; what one node needs to fetch and send models."""
 
+import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 import httpx
@@ -18,6 +20,7 @@ from ollama_tts.registry.repository import Repository
 from ollama_tts.registry.road import Road
 from ollama_tts.registry.transfers import Transfers
 from ollama_tts.registry.trust import Trust
+from ollama_tts.registry.upload import Upload
 from ollama_tts.registry.web import Ask, Reach, Web
 from ollama_tts.store.blobs import Blobs
 from ollama_tts.store.layout import Layout
@@ -115,6 +118,28 @@ class Registries:
             ).run()
 
         return self._transfers.follow(digest, size_bytes or 0, work)
+
+    async def send(
+        self, repository: Repository, digest: Digest, mount_from: str = ""
+    ) -> AsyncGenerator[tuple[int, int]]:
+        """Bring a blob of the store to a registry; yields (completed, total) as it goes on.
+
+        `mount_from` is a repository there that may have it.
+
+        Raises:
+            BlobNotFound: It is not in the store.
+            OllamaTTSError: It did not arrive.
+        """
+        path = await asyncio.to_thread(self._blobs.path, digest)
+        size = await asyncio.to_thread(self._blobs.size_bytes, digest)
+        chunk = self._manner.cut.chunk_bytes
+
+        async def work(report: Report) -> None:
+            await Upload(repository, digest, path, size, report, chunk, mount_from).run()
+
+        async with aclosing(Transfers().follow(digest, size, work)) as steps:
+            async for step in steps:
+                yield step
 
     async def aclose(self) -> None:
         """End all downloads and close all connections."""

@@ -16,7 +16,6 @@ from ollama_tts.registry.failures import Passing
 from ollama_tts.registry.repository import Repository
 from ollama_tts.registry.web import BadStatus
 
-CHUNK_BYTES = 64 * 1024 * 1024
 _BLOCK_BYTES = 1024 * 1024
 _RANGE = re.compile(r"(?:bytes=)?0-(\d{1,18})")
 
@@ -30,8 +29,8 @@ class Upload:
     path: Path
     size_bytes: int
     report: Report
+    chunk_bytes: int
     mount_from: str = ""
-    chunk_bytes: int = CHUNK_BYTES
 
     async def run(self) -> None:
         """Send the blob, unless the registry has it or can take it from another model.

@@ -7,12 +7,9 @@ from contextlib import aclosing
 from ollama_tts.errors import InvalidName, InvalidRequest, ModelNotFound, Unauthorized
 from ollama_tts.names import DEFAULT_HOST, ModelName
 from ollama_tts.protocol.ollama import PushRequest
-from ollama_tts.registry.download import Report
 from ollama_tts.registry.registries import Registries
 from ollama_tts.registry.repository import Repository
-from ollama_tts.registry.transfers import Transfers
 from ollama_tts.registry.trust import take_login
-from ollama_tts.registry.upload import Upload
 from ollama_tts.service.events import Progress
 from ollama_tts.store.manifests import Layer
 from ollama_tts.store.store import Store
@@ -61,14 +58,8 @@ class PushService:
         yield Progress("success")
 
     async def _blob(self, repository: Repository, layer: Layer) -> AsyncGenerator[Progress]:
-        path = await asyncio.to_thread(self._store.blobs.path, layer.digest)
         source = _mount_source(layer, repository.name)
-
-        async def work(report: Report) -> None:
-            size = layer.size_bytes
-            await Upload(repository, layer.digest, path, size, report, mount_from=source).run()
-
-        async with aclosing(Transfers().follow(layer.digest, layer.size_bytes, work)) as steps:
+        async with aclosing(self._registries.send(repository, layer.digest, source)) as steps:
             async for completed, total in steps:
                 yield Progress(f"pushing {layer.digest.short}", str(layer.digest), total, completed)
 

@@ -29,26 +29,26 @@ _CHATTTS = {
     "》": "，",
     "〈": "，",
     "〉": "，",
-    "—": ",",
-    "–": ",",
-    "…": ",",
+    "—": ", ",
+    "–": ", ",
+    "…": ", ",
     "!": ".",
     "?": ".",
-    ":": ",",
-    ";": ",",
-    "(": ",",
-    ")": ",",
-    "[": ",",
-    "]": ",",
-    "{": ",",
-    "}": ",",
+    ":": ", ",
+    ";": ", ",
+    "(": ", ",
+    ")": ", ",
+    "[": ", ",
+    "]": ", ",
+    "{": ", ",
+    "}": ", ",
     "-": " ",
     "_": " ",
     "/": " ",
     "·": " ",
     "\n": " ",
-    "|": ",",
-    "•": ",",
+    "|": ", ",
+    "•": ", ",
 }
 _WORDS = {
     "’": "'",
@@ -85,6 +85,8 @@ _CONTRACTION = re.compile(r"(?<=[A-Za-z])['’](ll|re|ve|m|d)\b(?=( better| been
 _WHOLE = {"ll": " will", "re": " are", "ve": " have", "m": " am"}
 _SPACE = re.compile(r"\s+")
 _DOUBLED = re.compile(r"(?:[ ]*[,，、.。!！?？:：;；][ ]*){2,}|[ ]+[,，、.。!！?？:：;；]")
+_ASCII_MARK = re.compile(rf"(?<=[{HAN}]) *([,.?!:;]) *(?=[{HAN}]|$)")
+_WIDE_MARKS = dict(zip(",.?!:;", "，。？！：；", strict=True))
 _STRENGTH = ("?", "？", "!", "！", ".", "。", ":", "：", ";", "；", ",", "，", "、")
 
 
@@ -174,6 +176,7 @@ def _tidy(text: MappedText) -> MappedText:
         return best + " " if followed or (len(marks) > 1 and best.isascii()) else best
 
     text = text.rewrite(_SPACE, lambda match: None if match[0] == " " else " ")
+    text = text.rewrite(_ASCII_MARK, lambda match: _WIDE_MARKS[match[1]])
     text = text.rewrite(_DOUBLED, strongest).rewrite(_SPACE, lambda m: None if m[0] == " " else " ")
     start = 0
     while start < len(text.text) and text.text[start] in " ,，、.。:：;；!！?？":

@@ -5,8 +5,7 @@ import re
 from ollama_tts.text.chinese_numbers import cardinal, digits, phone, spoken
 from ollama_tts.text.rule import Rule, ascii_rule
 
-FREE = r"(?<![\w.,])(?<![\d]-)"
-HAN_FREE = r"(?<![A-Za-z0-9_.,:/-])"
+HAN_FREE = r"(?<![A-Za-z0-9_/-])(?<![0-9][.,:])"
 """In front of a number: Chinese may stand right before it, Latin letters and digits not."""
 
 _END = r"(?![A-Za-z0-9_]|[.,:/-]\d)"
@@ -132,6 +131,7 @@ def _digits(match: re.Match[str]) -> str:
 
 
 CODE_RULES: tuple[Rule, ...] = (
+    ascii_rule(r"(?<=转)\s?\d{2,5}(?!\d)", _phone),
     ascii_rule(rf"{HAN_FREE}(?:\+?86[- ]?)?1[3-9]\d(?:[- ]?\d{{4}}){{2}}(?!\d)", _phone),
     ascii_rule(rf"{HAN_FREE}[48]00(?:[- ]?\d{{3,4}}[- ]?\d{{3,4}})(?![\d元块个])", _phone),
     ascii_rule(rf"{HAN_FREE}\(?0\d{{2,3}}\)?[- ]?\d{{7,8}}(?:-\d{{1,5}})?(?!\d)", _phone),

@@ -72,7 +72,7 @@ _SIGNS = {
     "²": "的平方",
     "³": "的立方",
     "^": "的次方",
-    "~": "到",
+    "~": "",
     "#": "",
     "<": "小于",
     ">": "大于",
@@ -206,7 +206,8 @@ NUMBER_RULES: tuple[Rule, ...] = (
 """Arithmetic, ranges, counted things, names with digits, and every number that is left."""
 
 SIGN_RULES: tuple[Rule, ...] = (
-    ascii_rule(r"(?<=[元块钱次])/(?=[天日月年人次个小晚件平])", lambda _: "每", sign="/"),
+    ascii_rule(r"(?<=[\u4e00-\u9fff])~(?=[\u4e00-\u9fff])", lambda _: "到", sign="~"),
+    ascii_rule(r"(?<=[元块钱次])/(?=[\u4e00-\u9fff])", lambda _: "每", sign="/"),
     ascii_rule(r"[" + re.escape("".join(_SIGNS)) + r"]", _sign, sign=None),
     ascii_rule(
         r"[" + "".join(_GREEK) + r"](?![\u0370-\u03ff])(?<![\u0370-\u03ff][\u0370-\u03ff])",

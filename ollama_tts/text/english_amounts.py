@@ -246,6 +246,6 @@ AMOUNT_RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?:(?<![\w.,])(\d+)\s?)?([{''.join(_FRACTION_SIGNS)}])", _fraction_sign, sign=None),
     rule(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b", _ordinal),
-    rule(rf"(?<![\w.,])({NUMBER})\s?[x×](?![\w]|\s?\d)", _times, sign=r"\d\s?[x×]"),
+    rule(rf"(?<![\w.,])({NUMBER})(?:x|\s?×)(?![\w]|\s?\d)", _times, sign=r"\d\s?[x×]"),
 )
 """Money, percent, degrees, measures, fractions, ordinals."""

@@ -186,8 +186,8 @@ DATE_RULES: tuple[Rule, ...] = (
         _iso,
     ),
     rule(
-        rf"{ALONE}(\d{{4}})/(\d{{1,2}})/(\d{{1,2}})()()()(?![\w/])",
-        lambda m: _date(int(m[1]), int(m[2]), int(m[3])),
+        rf"{ALONE}(\d{{4}})([/.])(\d{{1,2}})\2(\d{{1,2}})(?![\w/]|\.\d)",
+        lambda m: _date(int(m[1]), int(m[3]), int(m[4])),
     ),
     rule(rf"{ALONE}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d{{2}})(?![\w/])", _slashed),
     rule(rf"{ALONE}(\d{{1,2}})\.(\d{{1,2}})\.((?:19|20)\d{{2}})(?![\w.]\w)", _dotted),

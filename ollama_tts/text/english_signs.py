@@ -184,12 +184,12 @@ NAME_RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.,])(\d+)\s?[x×]\s?(\d+)(?![\w.,]\d)", _by, sign=r"\d\s?[x×]"),
     rule(
         rf"{ALONE}({NUMBER})\s?(?:–|—|-|~|\bto\b)\s?({NUMBER})(?![\w-]|[.,]\d|\s?=)",
-        lambda m: _range(m) if " - " not in m[0] or "=" not in m.string else None,
+        lambda m: _range(m) if "-" not in m[0] or "=" not in m.string else None,
         sign=r"\d\s?[–—~-]",
     ),
     rule(rf"(?<![\w.,)])[-−]({NUMBER})", _minus, sign="[-−]"),
     rule(r"(?<=\d)\s?([*/<>·−])\s?(?=\d)", _operator, sign="[*/<>·−]"),
-    rule(r"(?<=[\d)])\s(-)\s(?=\d)", _operator, sign=" - "),
+    rule(r"(?<=[\d)])\s?(-)\s?(?=\d)", _operator, sign="-"),
     rule(r"\b[A-Za-z]{1,8}-?\d+\.\d+\b(?!\.\d)", _mixed_name, sign=r"\d\.\d"),
     rule(
         r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z]{0,12}(?:-?\d{1,5}-?[A-Za-z]{0,6}){1,3}\b|\b[A-Z][A-Za-z]*-\d{1,4}\b",

@@ -223,7 +223,7 @@ WORD_RULES: tuple[Rule, ...] = (
     rule(
         r"(?<![\w.])("
         + "|".join(re.escape(k) for k in _BEFORE_NUMBER if k.endswith("."))
-        + r"|No)\s?(?=\d|[IVX]+\b)",
+        + r"|No)\s?(?=\d|[IVX]{2,}\b)",
         _before_number,
         flags=re.IGNORECASE,
         sign=r"\.|No",

@@ -6,7 +6,6 @@ invisible characters are dropped on the account. Punctuation that Chinese text n
 
 import re
 import unicodedata
-from functools import lru_cache
 
 from ollama_tts.text.account import Account
 from ollama_tts.text.mapped import MappedText, Replacement
@@ -101,7 +100,6 @@ def fold(text: MappedText, account: Account) -> MappedText:
     return folded.rewrite(_WIDE_IN_NUMBER, lambda match: _NARROW[match[0]])
 
 
-@lru_cache(maxsize=4096)
 def _folded(piece: str) -> tuple[str, str]:
     """The plain form of one character with its combining marks, and why it is dropped if so."""
     char = piece[0]

@@ -56,6 +56,9 @@ _LATIN = re.compile("[A-Za-z]")
 _ONE_HAN = re.compile(f"[{HAN}]")
 _ONE_KANA = re.compile(f"[{_KANA}]")
 _FOREIGN = re.compile(rf"[^\W\d_a-zA-Z{HAN}]")
+_ONE_GREEK = re.compile("(?<![\u0370-\u03ff])[\u0370-\u03ff](?![\u0370-\u03ff])")
+"""A Greek letter by itself is a sign of mathematics."""
+
 _PLAIN = re.compile(r"[\x00-\x7f]*")
 
 
@@ -80,7 +83,7 @@ def main_language(text: str) -> str | None:
     counts = {"zh": len(_ONE_HAN.findall(text)), "en": len(WORD.findall(text))}
     if kana := len(_ONE_KANA.findall(text)):
         counts["ja"] = counts.pop("zh") + kana
-    for letter in _FOREIGN.findall(text):
+    for letter in _FOREIGN.findall(_ONE_GREEK.sub("", text)):
         code = letter_language(letter)
         if code not in ("en", "ja", "zh"):
             counts[code] = counts.get(code, 0) + 1

@@ -1,6 +1,7 @@
 """`Preparer`: text in as it comes, utterances out, and the account of what is not spoken."""
 
 import re
+from collections.abc import Iterator
 
 from ollama_tts.text.account import Account, Dropped, Pause, PreparedUtterance
 from ollama_tts.text.acronyms import spell_acronyms
@@ -17,6 +18,7 @@ from ollama_tts.text.split import Segment, Splitter
 
 _DROPPED_KINDS = {"code": "code block", "fence": "markdown"}
 _PRIVATE = re.compile("[\ue000-\ue0ff]")
+_SLICE_CHARS = 500
 _RUNS = re.compile(r"\s+|[^\s]+")
 
 
@@ -50,30 +52,33 @@ class Preparer:
 
     def feed(self, text: str) -> list[PreparedUtterance]:
         """Take more text; give the utterances that are complete now."""
-        return self._take(self._splitter.feed(text))
+        return list(self.stream(text))
+
+    def stream(self, text: str) -> Iterator[PreparedUtterance]:
+        """As `feed`, each utterance as soon as it is ready; to be run to its end."""
+        for start in range(0, len(text), _SLICE_CHARS):
+            yield from self._take(self._splitter.feed(text[start : start + _SLICE_CHARS]))
 
     def finish(self) -> list[PreparedUtterance]:
         """No more text comes: give what is left."""
-        out = self._take(self._splitter.finish())
+        out = list(self._take(self._splitter.finish()))
         if self._held is not None:
             held, self._held = self._held, None
             out += self._prepare(held, last=True)
         return out
 
-    def _take(self, segments: list[Segment]) -> list[PreparedUtterance]:
-        out: list[PreparedUtterance] = []
+    def _take(self, segments: list[Segment]) -> Iterator[PreparedUtterance]:
         for segment in segments:
             held, self._held = self._held, None
             if segment.kind == "text":
                 whole = segment if held is None else _joined(held, segment)
-                out += self._prepare(whole, last=False)
+                yield from self._prepare(whole, last=False)
                 continue
             if held is not None:
-                out += self._prepare(held, last=True)
+                yield from self._prepare(held, last=True)
             end = segment.start + len(segment.text)
             reason = _DROPPED_KINDS[segment.kind]
             self.dropped.append(Dropped(segment.start, end, segment.text, reason))
-        return out
 
     def _prepare(self, segment: Segment, *, last: bool) -> list[PreparedUtterance]:
         """The utterances of one segment; one too short or without words is held back."""

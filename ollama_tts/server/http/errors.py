@@ -10,11 +10,9 @@ from starlette.responses import Response
 from ollama_tts import errors
 from ollama_tts.protocol.codec import encode_line
 from ollama_tts.server.http.reply import JSON, PLAIN_JSON, json_reply
+from ollama_tts.server.reasons import text_of
 
 log = logging.getLogger(__name__)
-
-INTERNAL = "internal error"
-MAX_TEXT_CHARS = 1000  # a value that is quoted must not make the answer as large as the request
 
 STATUS: Mapping[type[errors.OllamaTTSError], int] = {
     errors.InvalidRequest: 400,
@@ -58,14 +56,6 @@ def status_of(error: errors.OllamaTTSError) -> int:
     if isinstance(error, BodyTimeout):
         return 408
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-
-
-def text_of(error: Exception) -> str:
-    """What a caller may read about an error; of unknown ones nothing but that there was one."""
-    if not isinstance(error, errors.OllamaTTSError):
-        return INTERNAL
-    text = str(error) or type(error).__name__
-    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 3] + "..."
 
 
 def error_body(error: Exception, path: str) -> dict[str, object]:

@@ -4,7 +4,6 @@ Host and Origin, CORS, API keys, body limits, request ids, slashes, and the last
 exceptions that nobody foresaw.
 """
 
-import hmac
 import logging
 import re
 import secrets
@@ -20,6 +19,7 @@ from ollama_tts.config import Settings
 from ollama_tts.server.http.errors import log_unknown, refusal
 from ollama_tts.server.http.intake import Intake, check_length, linger
 from ollama_tts.server.http.origins import Caller, OriginRules
+from ollama_tts.server.keys import check_key
 
 log = logging.getLogger(__name__)
 
@@ -108,24 +108,7 @@ class Guard:
         if reason is not None:
             raise errors.Forbidden(reason)
         if scope.get("method") != "OPTIONS" and scope["path"] not in _OPEN_PATHS:
-            self._check_key(headers)
-
-    def _check_key(self, headers: Headers) -> None:
-        """Compare with every key, in constant time, so that timing tells nothing.
-
-        Raises:
-            Unauthorized: No key, or a wrong one.
-        """
-        keys = self._settings.api_keys
-        if not keys:
-            return
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        offered = given.strip().encode("utf-8", "replace")
-        matches = [hmac.compare_digest(offered, key.encode()) for key in keys]
-        if scheme.lower() != "bearer" or not any(matches):
-            raise errors.Unauthorized(
-                "this server needs an API key: Authorization: Bearer KEY (OLLAMA_TTS_API_KEY)"
-            )
+            check_key(self._settings.api_keys, headers.get("authorization", ""))
 
     def _preflight(self, headers: Headers) -> Response:
         asked = headers.get("access-control-request-headers", "")

@@ -23,9 +23,10 @@ from ollama_tts.protocol.ollama import (
 )
 from ollama_tts.server.http.asking import node_of
 from ollama_tts.server.http.body import read_struct
-from ollama_tts.server.http.errors import error_line, status_of, text_of
+from ollama_tts.server.http.errors import error_line, status_of
 from ollama_tts.server.http.reply import NDJSON, PLAIN_JSON, empty_reply, json_reply
 from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
+from ollama_tts.server.reasons import text_of
 from ollama_tts.service.events import Progress
 
 

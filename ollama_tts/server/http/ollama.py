@@ -20,7 +20,7 @@ from ollama_tts.protocol.ollama import AskedMessage, ChatRequest, GenerateReques
 from ollama_tts.server.http.accept import Wanted, wanted
 from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read_struct
-from ollama_tts.server.http.errors import error_line, text_of
+from ollama_tts.server.http.errors import error_line
 from ollama_tts.server.http.reply import json_reply
 from ollama_tts.server.http.speaking import (
     Shape,
@@ -32,6 +32,7 @@ from ollama_tts.server.http.speaking import (
     whole_object,
 )
 from ollama_tts.server.http.stream import Streaming, Waiting
+from ollama_tts.server.reasons import text_of
 from ollama_tts.service.events import SpeechRequest
 from ollama_tts.store.model import LocalModel
 

@@ -13,9 +13,9 @@ from ollama_tts.node import Node
 from ollama_tts.options import AUDIO_FORMATS, find
 from ollama_tts.protocol.codec import convert, parse
 from ollama_tts.protocol.openai import AudioDelta, AudioDone, ChatBody, SpeechBody, Usage
+from ollama_tts.server.default import default_model
 from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read, read_struct
-from ollama_tts.server.http.default import default_model
 from ollama_tts.server.http.errors import InvalidField, error_body
 from ollama_tts.server.http.reply import SSE
 from ollama_tts.server.http.speaking import (

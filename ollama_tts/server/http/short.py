@@ -14,9 +14,9 @@ from ollama_tts.errors import InvalidRequest, TooLarge
 from ollama_tts.node import Node
 from ollama_tts.protocol.codec import convert, parse
 from ollama_tts.protocol.synthesis import PromptRequest, SynthesizeRequest
+from ollama_tts.server.default import model_or_default
 from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read, read_struct
-from ollama_tts.server.http.default import model_or_default
 from ollama_tts.server.http.speaking import opened, raw, whole
 from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
 from ollama_tts.service.events import AudioChunk, SpeechRequest

@@ -15,8 +15,8 @@ from ollama_tts.node import Node
 from ollama_tts.protocol.codec import encode
 from ollama_tts.protocol.fields import keep_alive_s
 from ollama_tts.protocol.socket import Asked, Cancel, End, FlushNow, Start, Text, Told
-from ollama_tts.server.http.default import default_model
-from ollama_tts.server.http.errors import text_of
+from ollama_tts.server.default import default_model
+from ollama_tts.server.reasons import text_of
 from ollama_tts.service.conversation import (
     Conversation,
     ConversationEvent,

@@ -7,7 +7,6 @@ import pytest
 
 from ollama_tts import errors
 from ollama_tts.server.http.errors import (
-    MAX_TEXT_CHARS,
     BodyTimeout,
     InvalidField,
     Refused,
@@ -15,6 +14,7 @@ from ollama_tts.server.http.errors import (
     refusal,
     status_of,
 )
+from ollama_tts.server.reasons import MAX_TEXT_CHARS
 
 
 def all_kinds(kind: type[errors.OllamaTTSError]) -> Iterator[type[errors.OllamaTTSError]]:

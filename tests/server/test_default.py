@@ -8,7 +8,7 @@ import pytest
 from ollama_tts.errors import ModelNotFound
 from ollama_tts.names import ModelName
 from ollama_tts.node import Node
-from ollama_tts.server.http.default import default_model, model_or_default
+from ollama_tts.server.default import default_model, model_or_default
 from ollama_tts.store.model import ModelConfig
 from ollama_tts.store.packages import PackageModel
 from tests.support.live import settings_for

@@ -1,0 +1,14 @@
+"""What a caller may read about an error, through whatever door."""
+
+from ollama_tts.errors import OllamaTTSError
+
+INTERNAL = "internal error"
+MAX_TEXT_CHARS = 1000  # a value that is quoted must not make the answer as large as the request
+
+
+def text_of(error: BaseException) -> str:
+    """The text of one of our own errors; of unknown ones nothing but that there was one."""
+    if not isinstance(error, OllamaTTSError):
+        return INTERNAL
+    text = str(error) or type(error).__name__
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 3] + "..."

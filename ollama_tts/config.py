@@ -14,6 +14,8 @@ from pathlib import Path
 from ollama_tts.errors import InvalidOption, InvalidRequest
 
 DEFAULT_PORT = 11434
+DEFAULT_GRPC_PORT = 50051
+DEFAULT_WYOMING_PORT = 10200
 DEFAULT_HUB = "https://huggingface.co"
 FOREVER_S = math.inf
 
@@ -63,6 +65,15 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("OLLAMA_TTS_CACHE_DIR", "", "Folder of the audio cache on disk; unset: memory only."),
     Variable(
         "OLLAMA_TTS_CACHE_DISK_BYTES", "2147483648", "Bytes of sound kept in that folder."
+    ),
+    Variable(
+        "OLLAMA_TTS_GRPC_HOST", "",
+        "Address of the gRPC door, port 50051 if none is named; unset: no such door. Extra `grpc`.",
+    ),
+    Variable(
+        "OLLAMA_TTS_WYOMING_HOST", "",
+        "Address of the Wyoming door (Home Assistant), port 10200 if none is named; unset: no such "
+        "door. Extra `wyoming`. The protocol knows no API keys.",
     ),
     Variable("OLLAMA_TTS_LOG", "text", "Log lines as `text` or `json`."),
     Variable(
@@ -153,6 +164,8 @@ class Settings:
     cache_bytes: int = 128 * 1024**2
     cache_dir: Path | None = None
     cache_disk_bytes: int = 2 * 1024**3
+    grpc_address: Address | None = None
+    wyoming_address: Address | None = None
     max_json_bytes: int = 4 * 1024 * 1024
     max_text_chars: int = 1_000_000
     max_blob_bytes: int = 64 * 1024**3
@@ -195,6 +208,8 @@ class Settings:
             cache_bytes=_count(env, "OLLAMA_TTS_CACHE_BYTES", 128 * 1024**2),
             cache_dir=_folder(env, "OLLAMA_TTS_CACHE_DIR"),
             cache_disk_bytes=_count(env, "OLLAMA_TTS_CACHE_DISK_BYTES", 2 * 1024**3),
+            grpc_address=_door(env, "OLLAMA_TTS_GRPC_HOST", DEFAULT_GRPC_PORT),
+            wyoming_address=_door(env, "OLLAMA_TTS_WYOMING_HOST", DEFAULT_WYOMING_PORT),
             log_format="json" if _clean(env, "OLLAMA_TTS_LOG") == "json" else "text",
             registries=_list(env, "OLLAMA_TTS_REGISTRIES") or ("*",),
             registry_auth=_credentials(env, "OLLAMA_TTS_REGISTRY_AUTH"),
@@ -208,32 +223,40 @@ class Settings:
         )
 
 
-def parse_address(text: str) -> Address:
-    """An OLLAMA_HOST value: host, port, both or neither, with or without scheme and brackets.
+def _door(env: Mapping[str, str], name: str, default_port: int) -> Address | None:
+    """Where a door listens that is shut unless its variable is set."""
+    text = _clean(env, name)
+    return parse_address(text, name, default_port) if text else None
+
+
+def parse_address(
+    text: str, name: str = "OLLAMA_HOST", default_port: int = DEFAULT_PORT
+) -> Address:
+    """The value of OLLAMA_HOST, or of the variable `name`: host, port, both or neither, with or without scheme and brackets.
 
     As Ollama reads it (envconfig `Host`): the port of a bare http URL is 80, of https 443, else
-    11434. Unlike Ollama a bad port is refused, not replaced.
+    `default_port`. Unlike Ollama a bad port is refused, not replaced.
 
     Raises:
         InvalidRequest: The port is not a number from 0 to 65535.
     """
     scheme, _, rest = text.rpartition("://")
-    default = {"http": 80, "https": 443}.get(scheme, DEFAULT_PORT)
+    default = {"http": 80, "https": 443}.get(scheme, default_port)
     rest = rest.strip().rstrip("/").split("/")[0]
     if _is_ip6(rest):
         return Address(rest, default, scheme or "http")
     match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", rest)
     if match is None:
-        raise InvalidRequest(f"OLLAMA_HOST {text!r} is not an address (host, :port or host:port)")
+        raise InvalidRequest(f"{name} {text!r} is not an address (host, :port or host:port)")
     host = match[1].strip("[]") or "127.0.0.1"
-    return Address(host, _port(match[2], default, text), scheme or "http")
+    return Address(host, _port(match[2], default, f"{name} {text!r}"), scheme or "http")
 
 
 def _port(text: str | None, default: int, whole: str) -> int:
     if not text:
         return default
     if not text.isdecimal() or int(text) > 65535:
-        raise InvalidRequest(f"OLLAMA_HOST {whole!r}: port {text!r} must be from 0 to 65535")
+        raise InvalidRequest(f"{whole}: port {text!r} must be from 0 to 65535")
     return int(text)
 
 

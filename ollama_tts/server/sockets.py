@@ -11,17 +11,18 @@ from ollama_tts.errors import Failed
 BACKLOG = 2048
 
 
-def bind(address: Address) -> list[socket.socket]:
+def bind(address: Address, name: str = "OLLAMA_HOST") -> list[socket.socket]:
     """A bound socket for every meaning of the host: `localhost` has an IPv4 and an IPv6 one.
 
-    `::` takes IPv4 too. Port 0 picks a free one, the same for all.
+    `::` takes IPv4 too. Port 0 picks a free one, the same for all. `name` is the variable that holds
+    the address.
 
     Raises:
         Failed: The address is in use, foreign or unknown; the text names it (Go's words).
     """
     with ExitStack() as opened:
         bound: list[socket.socket] = []
-        for family, host in _meanings(address):
+        for family, host in _meanings(address, name):
             port = bound[0].getsockname()[1] if bound else address.port
             listening = opened.enter_context(_socket(family))
             try:
@@ -29,7 +30,7 @@ def bind(address: Address) -> list[socket.socket]:
             except OSError as error:
                 if bound and error.errno == errno.EADDRNOTAVAIL:
                     continue  # a machine without IPv6 has a localhost all the same
-                raise _failed(address, error) from error
+                raise _failed(address, error, name) from error
             bound.append(listening)
         opened.pop_all()
         return bound
@@ -43,11 +44,11 @@ def _socket(family: socket.AddressFamily) -> socket.socket:
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 
 
-def _meanings(address: Address) -> list[tuple[socket.AddressFamily, str]]:
+def _meanings(address: Address, name: str) -> list[tuple[socket.AddressFamily, str]]:
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise _failed(address, error) from error
+        raise _failed(address, error, name) from error
     return list(dict.fromkeys((family, str(place[0])) for family, _, _, _, place in found))
 
 
@@ -60,9 +61,9 @@ def _bind(listening: socket.socket, host: str, port: int) -> None:
     listening.settimeout(0.0)
 
 
-def _failed(address: Address, error: OSError) -> Failed:
+def _failed(address: Address, error: OSError, name: str) -> Failed:
     shown = address.url.partition("://")[2]
     if error.errno is not None and error.errno > 0:
         reason = os.strerror(error.errno).lower()
-        return Failed(f"listen tcp {shown}: bind: {reason} (OLLAMA_HOST)")
-    return Failed(f"listen tcp {shown}: {error.args[-1]} (OLLAMA_HOST)")
+        return Failed(f"listen tcp {shown}: bind: {reason} ({name})")
+    return Failed(f"listen tcp {shown}: {error.args[-1]} ({name})")

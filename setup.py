@@ -10,7 +10,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 NATIVE = Path("ollama_tts/backends/chattts/native")
-UNIX = ["-std=c++17", "-O3", "-fvisibility=hidden", "-ffp-contract=fast", "-pthread"]
+UNIX = ["-std=c++17", "-O3", "-g0", "-fvisibility=hidden", "-ffp-contract=fast", "-pthread"]
 QUIET = ["-Wno-psabi", "-Wno-maybe-uninitialized"]
 
 setup(

@@ -13,7 +13,7 @@ inline void pause_briefly() {
 #endif
 }
 
-constexpr int kSpins = 2000;    // some tens of microseconds
+constexpr int kSpins = 300;    // some ten microseconds: what a fair share of a phase may differ
 constexpr int kYields = 50;
 
 }  // namespace

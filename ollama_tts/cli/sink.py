@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import stat
 import struct
 import sys
@@ -118,14 +119,14 @@ def _in_place(path: Path) -> Generator[BinaryIO]:
         with path.open("wb") as device:
             yield device
         return
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
+    written = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+    try:  # from before the file is there: a signal may come at any moment
+        with written.open("x+b") as file:
             yield file
             fill_in_sizes(file)
-        _take_place(Path(name), path)
+        written.replace(path)
     finally:
-        Path(name).unlink(missing_ok=True)
+        written.unlink(missing_ok=True)
 
 
 def fill_in_sizes(file: BinaryIO) -> None:
@@ -146,10 +147,3 @@ def fill_in_sizes(file: BinaryIO) -> None:
             file.write(struct.pack("<I", end - start))
             return
         file.seek(size + size % 2, os.SEEK_CUR)
-
-
-def _take_place(written: Path, path: Path) -> None:
-    mask = os.umask(0)
-    os.umask(mask)
-    written.chmod(0o666 & ~mask)
-    written.replace(path)

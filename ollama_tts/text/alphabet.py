@@ -9,9 +9,9 @@ from ollama_tts.text.mapped import MappedText, Replacement
 from ollama_tts.text.marks import PLACE
 from ollama_tts.text.rules import TextRules
 
-_CHATTTS_WRONG = re.compile(r"[^\u4e00-\u9fffA-Za-z，。、,. \ue000-\ue0ff]+")
-_WORDS_WRONG = re.compile(rf"[^{HAN}A-Za-z0-9，。、！？：；,.!?:;' \ue000-\ue0ff-]+")
-_NUMBERS_WRONG = re.compile(rf"[^{HAN}\x20-\x7e，。、！？：；€£¥°\ue000-\ue0ff]+")
+_CHATTTS_WRONG = re.compile(r"[^\u4e00-\u9fffA-Za-z，。、,. \ue000-\ue0ff]")
+_WORDS_WRONG = re.compile(rf"[^{HAN}A-Za-z0-9，。、！？：；,.!?:;' \ue000-\ue0ff-]")
+_NUMBERS_WRONG = re.compile(rf"[^{HAN}\x20-\x7e，。、！？：；€£¥°\ue000-\ue0ff]")
 _CHATTTS = {
     "！": "。",
     "？": "。",
@@ -105,8 +105,7 @@ def confine(text: MappedText, rules: TextRules, account: Account) -> MappedText:
     before = text
 
     def change(match: re.Match[str]) -> Replacement:
-        places = range(match.start(), match.end())
-        return [_allowed(before, place, table, account) for place in places]
+        return _allowed(before, match.start(), table, account)
 
     text = text.rewrite(wrong, change)
     if rules.homophones:
@@ -121,8 +120,8 @@ def _whole(match: re.Match[str]) -> str:
 
 def _allowed(
     text: MappedText, place: int, table: dict[str, str], account: Account
-) -> str | tuple[int, int]:
-    """What stands for the character at `place` that the voice does not know."""
+) -> str | None:
+    """What stands for the character at `place` that the voice does not know; None: itself."""
     char = text.text[place]
     if char in table:
         return table[char]
@@ -134,7 +133,7 @@ def _allowed(
         if latin:
             return latin
         if letter_language(char) != "zh":
-            return (place, place + 1)
+            return None
     account.drop(text.starts[place], text.ends[place], "not in the voice's alphabet")
     return ""
 

@@ -76,27 +76,15 @@ def fold(text: MappedText, account: Account) -> MappedText:
     if _PLAIN.fullmatch(text.text):
         return text
 
-    def change(match: re.Match[str]) -> Replacement:
-        parts: list[str | tuple[int, int]] = []
-        edits: list[tuple[int, int, str]] = []
-        for piece in _PIECE.finditer(match[0]):
+    edits: list[tuple[int, int, Replacement]] = []
+    for match in _ODD.finditer(text.text):
+        for piece in _PIECE.finditer(text.text, match.start(), match.end()):
             new, reason = _folded(piece[0])
-            if new == piece[0]:
-                continue
-            first, last = match.start() + piece.start(), match.start() + piece.end()
             if reason:
-                account.drop(text.starts[first], text.ends[last - 1], reason)
-            edits.append((first, last, new))
-        if not edits:
-            return None
-        done = match.start()
-        for first, last, new in edits:
-            parts += [(done, first), new]
-            done = last
-        parts.append((done, match.end()))
-        return parts
-
-    folded = text.rewrite(_ODD, change)
+                account.drop(text.starts[piece.start()], text.ends[piece.end() - 1], reason)
+            if new != piece[0]:
+                edits.append((piece.start(), piece.end(), new))
+    folded = text.edit(edits) if edits else text
     return folded.rewrite(_WIDE_IN_NUMBER, lambda match: _NARROW[match[0]])
 
 

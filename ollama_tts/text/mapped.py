@@ -88,13 +88,16 @@ class MappedText:
         for first, last, replacement in edits:
             keep(done, first)
             parts = replacement if isinstance(replacement, list) else [replacement]
-            for part in parts:
+            cursor = first
+            for index, part in enumerate(parts):
                 if isinstance(part, tuple):
                     keep(*part)
+                    cursor = part[1]
                 elif part:
+                    following = next((p[0] for p in parts[index:] if isinstance(p, tuple)), last)
                     texts.append(part)
-                    starts.extend([self.starts[first]] * len(part))
-                    ends.extend([self.ends[last - 1]] * len(part))
+                    starts.extend([self.starts[min(cursor, last - 1)]] * len(part))
+                    ends.extend([self.ends[max(cursor, following - 1)]] * len(part))
             done = last
         keep(done, len(self.text))
         return MappedText("".join(texts), starts, ends)

@@ -18,6 +18,8 @@ DEFAULT_GRPC_PORT = 50051
 DEFAULT_WYOMING_PORT = 10200
 DEFAULT_HUB = "https://huggingface.co"
 FOREVER_S = math.inf
+MAX_JSON_BYTES = 4 * 1024**2
+MAX_PASSED_BYTES = 64 * 1024**2  # language models are sent pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("OLLAMA_MAX_QUEUE", "512", "Most requests that wait; one more is answered 503."),
     Variable("OLLAMA_LOAD_TIMEOUT", "5m", "How long a load may take."),
     Variable("OLLAMA_ORIGINS", "", "More allowed Origins, comma separated, `*` as wildcard."),
+    Variable(
+        "OLLAMA_UPSTREAM", "",
+        "Address of a real Ollama: requests for names that are not here go there, and its language "
+        "models can be spoken (docs/upstream.md).",
+    ),
     Variable("OLLAMA_NOPRUNE", "0", "1: keep blobs that no manifest names."),
     Variable("OLLAMA_DEBUG", "0", "1: debug log."),
     Variable("OLLAMA_TTS_DEFAULT_MODEL", "", "Model of doors whose `model` field is optional."),
@@ -155,6 +162,7 @@ class Settings:
     max_queue: int = 512
     load_timeout_s: float = 300.0
     origins: tuple[str, ...] = ()
+    upstream: str = ""
     prune: bool = True
     debug: bool = False
     default_model: str = ""
@@ -166,7 +174,7 @@ class Settings:
     cache_disk_bytes: int = 2 * 1024**3
     grpc_address: Address | None = None
     wyoming_address: Address | None = None
-    max_json_bytes: int = 4 * 1024 * 1024
+    max_json_bytes: int = MAX_JSON_BYTES
     max_text_chars: int = 1_000_000
     max_blob_bytes: int = 64 * 1024**3
     header_timeout_s: float = 10.0
@@ -200,6 +208,8 @@ class Settings:
             max_queue=_count(env, "OLLAMA_MAX_QUEUE", 512),
             load_timeout_s=_seconds(env, "OLLAMA_LOAD_TIMEOUT", 300.0),
             origins=_list(env, "OLLAMA_ORIGINS"),
+            upstream=_upstream(env),
+            max_json_bytes=MAX_PASSED_BYTES if _upstream(env) else MAX_JSON_BYTES,
             prune=not _flag(env, "OLLAMA_NOPRUNE"),
             debug=_flag(env, "OLLAMA_DEBUG"),
             default_model=_clean(env, "OLLAMA_TTS_DEFAULT_MODEL"),
@@ -227,6 +237,21 @@ def _door(env: Mapping[str, str], name: str, default_port: int) -> Address | Non
     """Where a door listens that is shut unless its variable is set."""
     text = _clean(env, name)
     return parse_address(text, name, default_port) if text else None
+
+
+def _upstream(env: Mapping[str, str]) -> str:
+    """The URL of OLLAMA_UPSTREAM, written as OLLAMA_HOST is, perhaps with a path; empty: none."""
+    text = _clean(env, "OLLAMA_UPSTREAM").rstrip("/")
+    scheme, separator, rest = text.rpartition("://")
+    place, _, path = rest.partition("/")
+    if "@" in rest:
+        raise InvalidRequest("OLLAMA_UPSTREAM must not hold a user name or a password")
+    if separator and scheme not in {"http", "https"}:
+        raise InvalidRequest(f"OLLAMA_UPSTREAM {text!r}: the scheme must be http or https")
+    if not text:
+        return ""
+    address = parse_address(scheme + separator + place, "OLLAMA_UPSTREAM")
+    return f"{address.client_url}/{path}".rstrip("/")
 
 
 def parse_address(

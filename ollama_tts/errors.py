@@ -28,7 +28,8 @@ No HTTP here: each door holds one table from class to status (`server/http/error
         ├── EngineDead            the engine's thread ended
         ├── BatchFailed           some texts of a batch; the others' sound is kept
         └── UpstreamFailed        a registry or a remote model
-            └── Unreachable       nothing answers at the address
+            ├── Unreachable       nothing answers at the address
+            └── OllamaFailed      the Ollama behind this server, or a language model there
 """
 
 from collections.abc import Mapping, Sequence
@@ -160,6 +161,10 @@ class UpstreamFailed(Failed):
 
 class Unreachable(UpstreamFailed):
     """Nothing answers at the address, or the connection broke before an answer."""
+
+
+class OllamaFailed(UpstreamFailed):
+    """The Ollama behind this server did not answer, or a language model there failed."""
 
 
 class BatchFailed(Failed):

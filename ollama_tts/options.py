@@ -187,6 +187,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("tone_rate", "float", "request", 0.0,
            "Voice `tone` only: real-time factor to pace at; 0 is at once.", unit="×",
            minimum=0, maximum=100, audible=False),
+    Option("llm", "str", "request", None,
+           "Language model of the Ollama behind this server (`OLLAMA_UPSTREAM`) whose answer "
+           "/api/chat and /api/generate speak; unset or empty: the text itself is spoken.",
+           audible=False),
     Option("custom_metrics", "bool", "request", False, "Count this model's requests by name.",
            audible=False),
 )  # fmt: skip
@@ -244,6 +248,7 @@ class SpeechOptions:
     gain_db: float = 0.0
     pause_ms: int | None = None
     tone_rate: float = 0.0
+    llm: str | None = None
     custom_metrics: bool = False
 
 

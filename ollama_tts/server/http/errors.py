@@ -24,6 +24,7 @@ STATUS: Mapping[type[errors.OllamaTTSError], int] = {
     errors.OutOfMemory: 507,
     errors.DeadlineExceeded: 504,
     errors.Cancelled: 499,
+    errors.OllamaFailed: 502,
     errors.Failed: 500,
     errors.OllamaTTSError: 500,
 }

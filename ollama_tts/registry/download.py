@@ -165,12 +165,12 @@ class Download:
             try:
                 async with aclosing(self._paced(body.chunks)) as chunks:
                     async for chunk in chunks:
-                        block += chunk[skip:]
+                        if not part.missing:
+                            return  # more than was asked for; to the end otherwise, so that
+                        block += chunk[skip:]  # the connection can be used again
                         skip = max(0, skip - len(chunk))
                         if len(block) >= min(self.cut.block_bytes, part.missing):
                             await self._write(partial, part, block)
-                        if not part.missing:
-                            return
             finally:
                 if part.missing and block:
                     partial.write(part, bytes(block[: part.missing]))

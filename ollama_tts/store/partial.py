@@ -152,7 +152,7 @@ class Partial:
                 rest = rest[written:]
         with self._lock:
             self._unsaved_bytes += len(data)
-            if self._unsaved_bytes >= self._save_bytes:
+            if self._unsaved_bytes >= self._save_bytes or not part.missing:
                 self._save()
 
     def save(self) -> None:

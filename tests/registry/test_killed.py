@@ -30,8 +30,8 @@ async def test_what_is_fetched_again_after_kill_9_is_less_than_a_part(
     assert len(WEIGHTS) == 20 * PART_BYTES
     registry.put("ns/m", "v1", {"a.safetensors": WEIGHTS}, b'{"model_format":"tone"}')
     name = f"http://{registry.host}/ns/m:v1"
-    late, half = 12 * PART_BYTES, PART_BYTES // 2
-    registry.faults.append(Fault(str(DIGEST), times=1000, stall_at=half, from_byte=late))
+    late, bit = 12 * PART_BYTES, PART_BYTES // 4
+    registry.faults.append(Fault(str(DIGEST), times=1000, stall_at=bit, from_byte=late))
     await asyncio.to_thread(pull_and_kill, registry, tmp_path / "here" / "models", name)
     here = placed()
     assert here.names() == set()
@@ -39,7 +39,7 @@ async def test_what_is_fetched_again_after_kill_9_is_less_than_a_part(
     registry.release()
     path = f"/v2/ns/m/blobs/{DIGEST}"
     before = registry.sent.pop(path)
-    assert before == late + PARALLEL * half
+    assert before == late + PARALLEL * bit
     lines = await here.pull(name)
     begun = next(line for line in lines if line.digest == str(DIGEST) and line.completed)
     assert begun.completed >= late

@@ -89,6 +89,13 @@ async def test_parts_are_fetched_by_range(
     }
 
 
+async def test_connections_are_used_again(
+    registry: FakeRegistry, name: str, placed: Placed
+) -> None:
+    await placed(cut=Cut(PART_BYTES, 1, BLOCK_BYTES)).pull(name)
+    assert len({asked.client for asked in registry.seen}) == 1
+
+
 async def test_a_server_without_ranges_and_without_location_will_do(
     registry: FakeRegistry, name: str, placed: Placed
 ) -> None:
@@ -113,9 +120,10 @@ async def test_cut_again_and_again_it_goes_on_where_it_was(
 
 async def test_stalls_are_noticed(registry: FakeRegistry, name: str, placed: Placed) -> None:
     registry.faults.append(Fault(BLOB, times=2, stall_at=20_000))
-    here = placed()
+    here = placed(stall_s=0.3)
     await here.pull(name)
     assert registry.stalled == 2
+    assert len(here.pauses.taken) >= 2
     assert here.store.blobs.path(DIGEST).read_bytes() == WEIGHTS
 
 
@@ -280,7 +288,7 @@ async def test_the_last_who_leaves_ends_the_download_and_parts_stay(
 async def test_a_caller_who_leaves_early_leaves_the_others_their_download(
     registry: FakeRegistry, name: str, placed: Placed
 ) -> None:
-    here = placed()
+    here = placed(stall_s=0.5)
     registry.faults.append(Fault(BLOB, times=1, stall_at=0))
     async with aclosing(here.models.pull(PullRequest(model=name, insecure=True))) as lines:
         await anext(lines)

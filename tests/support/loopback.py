@@ -28,6 +28,7 @@ class Asked:
     path: str
     query: str
     headers: Mapping[str, str]
+    client: tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -142,7 +143,8 @@ class Loopback:
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-        asked = Asked(scope["method"], scope["path"], scope["query_string"].decode(), headers)
+        query = scope["query_string"].decode()
+        asked = Asked(scope["method"], scope["path"], query, headers, tuple(scope["client"]))
         self.seen.append(asked)
         fault = next((fault for fault in self.faults if fault.meets(asked)), None)
         if fault is not None:

@@ -84,7 +84,7 @@ def place(
     proxies: Proxies | None = None,
     cut: Cut | None = None,
     road: Road | None = None,
-    stall_s: float = 0.3,
+    stall_s: float = 20.0,
 ) -> Place:
     """A machine with an empty store; close its `registries` at the end."""
     settings = Settings(

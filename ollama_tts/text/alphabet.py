@@ -118,9 +118,7 @@ def _whole(match: re.Match[str]) -> str:
     return _WHOLE.get(match[1]) or (" had" if match[2] else " would")
 
 
-def _allowed(
-    text: MappedText, place: int, table: dict[str, str], account: Account
-) -> str | None:
+def _allowed(text: MappedText, place: int, table: dict[str, str], account: Account) -> str | None:
     """What stands for the character at `place` that the voice does not know; None: itself."""
     char = text.text[place]
     if char in table:

@@ -5,7 +5,6 @@ input. Over a text the stretches never run backwards.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -48,16 +47,12 @@ class MappedText:
         left = len(self.text) - len(self.text.lstrip())
         return self.cut(left, max(left, len(self.text.rstrip())))
 
-    def join(self, other: "MappedText", between: str = "") -> "MappedText":
-        """This text and then `other`; `between` stands for the input just before `other`."""
+    def join(self, other: "MappedText") -> "MappedText":
+        """This text and then `other`, which comes from further on in the input."""
         if not other.text:
             return self
-        at = other.starts[0]
-        filler = [at] * len(between)
         return MappedText(
-            self.text + between + other.text,
-            [*self.starts, *filler, *other.starts],
-            [*self.ends, *filler, *other.ends],
+            self.text + other.text, [*self.starts, *other.starts], [*self.ends, *other.ends]
         )
 
     def rewrite(
@@ -101,7 +96,3 @@ class MappedText:
             done = last
         keep(done, len(self.text))
         return MappedText("".join(texts), starts, ends)
-
-    def index_at(self, offset: int) -> int:
-        """The first character of this text that comes from input `offset` or later."""
-        return bisect_left(self.starts, offset)

@@ -1,22 +1,29 @@
 """A row's tokens are the same bits alone, in any company, in any slot, however it was read."""
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ollama_tts.backends.chattts.gpt import Precision
 from ollama_tts.backends.chattts.prompt import VoicePrompt
 from ollama_tts.backends.chattts.speaker import Statistics, normalized
-from ollama_tts.backends.chattts.step_model import TorchStepModel
+from ollama_tts.backends.chattts.step_model import Plan, TorchStepModel
 from ollama_tts.backends.chattts.weights import Checkpoint
-from ollama_tts.engine.step_model import Job, Prefill, Sampling
+from ollama_tts.engine.step_model import Job, Prefill, Sampling, Window
+from ollama_tts.errors import OutOfMemory
 from tests.backends.chattts.conftest import prompter
-from tests.support.chattts import FP32, run_alone, run_together, step_model
+from tests.support.chattts import CPU, FP32, run_alone, run_together, step_model
 
+T = TypeVar("T")
 PRECISIONS = {
     "fp32": FP32,
     "bf16": Precision("bf16", torch.bfloat16, 4),
@@ -133,3 +140,86 @@ def test_a_broken_row_is_alone(tiny: Checkpoint) -> None:
         model.stop(0)
         model.stop(1)
         np.testing.assert_array_equal(run_alone(model, good, slot=0).codes, expected)
+
+
+def test_layers_on_two_devices_say_the_same(tiny: Checkpoint) -> None:
+    """The path of `num_gpu` n, with the CPU under two names."""
+    job = jobs(tiny, 1)[0]
+    whole = run_alone(step_model(tiny), job)
+    plan = Plan(FP32, CPU, (torch.device("cpu", 0), CPU), slots=1, positions=1024)
+    split = run_alone(TorchStepModel(tiny, plan, text_end=0), job)
+    np.testing.assert_array_equal(split.codes, whole.codes)
+    np.testing.assert_array_equal(split.sound, whole.sound)
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_attention_written_out_is_the_fused_one(tiny: Checkpoint, block: bool) -> None:
+    job = jobs(tiny, 3)[2]
+    fused = run_alone(step_model(tiny, block=block), job)
+    plan = Plan(FP32, CPU, (CPU, CPU), slots=16, positions=1024, block=block, fused_attention=False)
+    written = run_alone(TorchStepModel(tiny, plan, text_end=0), job)
+    np.testing.assert_array_equal(written.codes, fused.codes)
+    np.testing.assert_allclose(written.sound, fused.sound, atol=1e-5)
+
+
+def test_running_out_of_memory_changes_nothing(
+    tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever call fails, the same call made again gives what it would have given."""
+    model = step_model(tiny)
+    job = jobs(tiny, 1)[0]
+    expected = run_alone(model, job)
+    real = torch.nn.functional.linear
+    calls = 0
+
+    def failing(x: Tensor, weight: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls % 41 == 0:
+            raise torch.OutOfMemoryError
+        return real(x, weight)
+
+    monkeypatch.setattr(torch.nn.functional, "linear", failing)
+
+    def insist(call: Callable[[], T]) -> T:
+        for _ in range(9):
+            with contextlib.suppress(OutOfMemory):
+                return call()
+        raise AssertionError("never went through")
+
+    model.start(0, job, 0)
+    kind = insist(lambda: model.step([Prefill(0, 0, len(job.prompt))], []))[0].kind
+    while kind == "token" and len(model.codes(0)) < job.max_tokens:
+        kind = insist(lambda: model.step([], [0]))[0].kind
+    np.testing.assert_array_equal(model.codes(0), expected.codes)
+    total = model.geometry.samples(len(expected.codes))
+    half = total // 2
+    parts = [
+        insist(partial(model.render, [w]))[0]
+        for w in (
+            Window(0, 0, len(expected.codes), 0, half, final=False),
+            Window(0, 0, len(expected.codes), half, total, final=True),
+        )
+    ]
+    assert calls > 200
+    np.testing.assert_array_equal(np.concatenate(parts), expected.sound)
+
+
+def test_no_room_for_one_more(tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = step_model(tiny)
+    first, second = jobs(tiny, 2)
+    expected = run_alone(model, first).codes
+
+    def full(*shape: object, **kwargs: object) -> Tensor:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
+
+    model.start(0, first, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "empty", full)
+        with pytest.raises(OutOfMemory, match="making room"):
+            model.start(1, second, 0)
+    model.step([Prefill(0, 0, len(first.prompt))], [])
+    while len(model.codes(0)) < len(expected):
+        model.step([], [0])
+    np.testing.assert_array_equal(model.codes(0), expected)
+    model.start(1, second, 0)

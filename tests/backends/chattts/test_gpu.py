@@ -1,4 +1,4 @@
-"""The same model on a GPU: it speaks, and it says what the CPU says. Skipped where there is none."""
+"""The same model on a GPU: it speaks, and says what the CPU says. Skipped where there is none."""
 
 import asyncio
 

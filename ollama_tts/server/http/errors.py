@@ -1,7 +1,6 @@
 """The one table from error to status, and the two bodies: Ollama's and OpenAI's."""
 
 import logging
-import re
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
@@ -14,9 +13,6 @@ from ollama_tts.server.http.reply import JSON, PLAIN_JSON, json_reply
 from ollama_tts.server.reasons import text_of
 
 log = logging.getLogger(__name__)
-
-_PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+~-]+/)+[\w.@+~-]*")
-"""An absolute path of two parts or more, in a text that may quote a library's error."""
 
 STATUS: Mapping[type[errors.OllamaTTSError], int] = {
     errors.InvalidRequest: 400,

@@ -1,7 +1,7 @@
 import pytest
 
 from ollama_tts import errors
-from ollama_tts.server.http.errors import text_of
+from ollama_tts.server.reasons import text_of
 
 
 @pytest.mark.parametrize(

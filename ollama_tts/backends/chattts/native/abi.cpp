@@ -2,10 +2,17 @@
 
 #include <new>
 
+#include "linear.h"
 #include "model.h"
 
 struct ott_model {
   ott::Model inside;
+};
+struct ott_pool {
+  ott::Pool inside;
+};
+struct ott_linear {
+  ott::Linear inside;
 };
 
 namespace {
@@ -76,6 +83,52 @@ int64_t ott_cache_bytes(const ott_model* model, int used) {
 
 float ott_uniform(uint64_t seed, int step, int codebook, int index) {
   return ott::uniform(seed, step, codebook, index);
+}
+
+ott_pool* ott_pool_new(int threads, int path, int32_t* status) {
+  ott_pool* pool = nullptr;
+  *status = guarded([&] {
+    pool = new ott_pool{ott::Pool(threads, path)};
+    return static_cast<int>(OTT_OK);
+  });
+  return pool;
+}
+
+void ott_pool_free(ott_pool* pool) { delete pool; }
+
+ott_linear* ott_linear_new(int outputs, int inputs, int mode, int wide, int32_t* status) {
+  ott_linear* linear = nullptr;
+  *status = guarded([&] {
+    linear = new ott_linear{ott::Linear(outputs, inputs, ott::format_of(mode, wide != 0))};
+    return static_cast<int>(OTT_OK);
+  });
+  return linear;
+}
+
+void ott_linear_free(ott_linear* linear) { delete linear; }
+
+int ott_linear_fill(ott_linear* linear, int first, int rows, int dtype, const void* data) {
+  return guarded(
+      [&] { return linear->inside.fill(first, rows, static_cast<ott::Dtype>(dtype), data); });
+}
+
+int ott_linear_bias(ott_linear* linear, const float* bias) {
+  return guarded([&] {
+    linear->inside.set_bias(bias);
+    return static_cast<int>(OTT_OK);
+  });
+}
+
+int ott_linear_apply(const ott_linear* linear, ott_pool* pool, int rows, const float* x,
+                     float* y) {
+  return guarded([&] {
+    linear->inside.apply(pool->inside, rows, x, y);
+    return static_cast<int>(OTT_OK);
+  });
+}
+
+int64_t ott_linear_bytes(const ott_linear* linear) {
+  return static_cast<int64_t>(linear->inside.bytes());
 }
 
 }  // extern "C"

@@ -92,6 +92,20 @@ OTT_API int64_t ott_weight_bytes(const ott_model* model);
 OTT_API int64_t ott_cache_bytes(const ott_model* model, int used);
 OTT_API float ott_uniform(uint64_t seed, int step, int codebook, int index);
 
+/* Single matrices, for the decoder: y = x W' + bias. A pool is used by one thread at a time. */
+typedef struct ott_pool ott_pool;
+typedef struct ott_linear ott_linear;
+OTT_API ott_pool* ott_pool_new(int threads, int path, int32_t* status);
+OTT_API void ott_pool_free(ott_pool* pool);
+/* `wide` 1: inputs with heavy tails. `inputs` must be a multiple of 16. */
+OTT_API ott_linear* ott_linear_new(int outputs, int inputs, int mode, int wide, int32_t* status);
+OTT_API void ott_linear_free(ott_linear* linear);
+OTT_API int ott_linear_fill(ott_linear* linear, int first, int rows, int dtype, const void* data);
+OTT_API int ott_linear_bias(ott_linear* linear, const float* bias);
+OTT_API int ott_linear_apply(const ott_linear* linear, ott_pool* pool, int rows, const float* x,
+                             float* y);
+OTT_API int64_t ott_linear_bytes(const ott_linear* linear);
+
 #ifdef __cplusplus
 }
 #endif

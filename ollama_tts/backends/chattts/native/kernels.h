@@ -50,6 +50,7 @@ struct Input {
 };
 
 // Where a product goes: row r, column c at data[r * stride + c], columns below `columns` only.
+// `bias`, where given, has a value for every output of every panel and is added first.
 //   kSet   data = product
 //   kAdd   data += product
 //   kGate  a panel holds 16 gate and 16 up outputs; data [.][panel * 16 + j] = silu(gate) * up
@@ -59,6 +60,7 @@ struct Output {
   size_t stride = 0;
   int columns = 0;
   Store store = Store::kSet;
+  const float* bias = nullptr;
 };
 
 // Keys and values of one head of one slot: `blocks` points to `block_positions` positions each,
@@ -95,5 +97,9 @@ const Kernels& portable_kernels();
 // nullptr where this build or this processor does not have them.
 const Kernels* avx2_kernels();
 const Kernels* avx512_kernels();
+// The kernels of an OTT_PATH_* of abi.h. Throws std::invalid_argument where there are none.
+const Kernels& kernels_of(int path);
+// The format of an OTT_MODE_*, for inputs with heavy tails where `wide`. Throws likewise.
+Format format_of(int mode, bool wide);
 
 }  // namespace ott

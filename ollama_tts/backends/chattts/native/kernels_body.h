@@ -105,8 +105,11 @@ inline Vec silu(Vec x) {
 }
 
 // Write a finished tile y [rows][32] of a panel.
-inline void emit(const float (*y)[kPanel], int rows, int row, int panel, const Output& out) {
+inline void emit(float (*y)[kPanel], int rows, int row, int panel, const Output& out) {
   for (int r = 0; r < rows; r++) {
+    if (out.bias)
+      for (int j = 0; j < kPanel; j += kLanes)
+        save(y[r] + j, load<Vec>(y[r] + j) + load<Vec>(out.bias + panel * kPanel + j));
     float* to = out.data + (size_t)(row + r) * out.stride;
     if (out.store == Store::kGate) {
       to += panel * (kPanel / 2);

@@ -2,11 +2,16 @@
 
 import ctypes
 import importlib.machinery
-from pathlib import Path
+import pathlib
+from typing import Literal
 
 from ollama_tts.errors import Unsupported
 
 OK, NO_MEMORY = 0, 1
+Mode = Literal["fp32", "bf16", "int8"]
+Path = Literal["best", "portable", "avx2", "avx512"]
+MODES: tuple[Mode, ...] = ("fp32", "bf16", "int8")
+PATHS: tuple[Path, ...] = ("best", "portable", "avx2", "avx512")
 
 
 class Shape(ctypes.Structure):
@@ -34,9 +39,9 @@ class StartJob(ctypes.Structure):
     ]
 
 
-def find() -> Path | None:
+def find() -> pathlib.Path | None:
     """Where the compiled part lies, or None where it was not built."""
-    here = Path(__file__).parent
+    here = pathlib.Path(__file__).parent
     for suffix in importlib.machinery.EXTENSION_SUFFIXES:
         path = here / f"_step{suffix}"
         if path.is_file():
@@ -77,6 +82,14 @@ def _declare(library: ctypes.CDLL) -> None:
         "ott_read": (number, [pointer, *[number] * 3, pointer, pointer]),
         "ott_weight_bytes": (ctypes.c_int64, [pointer]),
         "ott_cache_bytes": (ctypes.c_int64, [pointer, number]),
+        "ott_pool_new": (pointer, [number, number, ctypes.POINTER(ctypes.c_int32)]),
+        "ott_pool_free": (None, [pointer]),
+        "ott_linear_new": (pointer, [*[number] * 4, ctypes.POINTER(ctypes.c_int32)]),
+        "ott_linear_free": (None, [pointer]),
+        "ott_linear_fill": (number, [pointer, *[number] * 3, pointer]),
+        "ott_linear_bias": (number, [pointer, pointer]),
+        "ott_linear_apply": (number, [pointer, pointer, number, pointer, pointer]),
+        "ott_linear_bytes": (ctypes.c_int64, [pointer]),
         "ott_uniform": (ctypes.c_float, [ctypes.c_uint64, *[number] * 3]),
     }
     for name, (result, arguments) in signatures.items():

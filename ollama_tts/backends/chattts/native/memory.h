@@ -56,10 +56,13 @@ class Buffer {
 // system can back these with large pages, which weights that are read through at every step need.
 class Arena {
  public:
+  // `piece`: bytes of a large piece; 0 gives everything a piece of its own size.
+  explicit Arena(size_t piece = size_t{64} << 20) : piece_(piece) {}
+
   unsigned char* take(size_t bytes) {
     bytes = (bytes + 63) / 64 * 64;
     if (bytes > left_) {
-      pieces_.emplace_back(bytes > kPiece ? bytes : kPiece);
+      pieces_.emplace_back(bytes > piece_ ? bytes : piece_);
       next_ = pieces_.back().as();
       left_ = pieces_.back().bytes();
     }
@@ -72,7 +75,7 @@ class Arena {
   size_t bytes() const { return taken_; }
 
  private:
-  static constexpr size_t kPiece = size_t{64} << 20;
+  size_t piece_;
   std::vector<Buffer> pieces_;
   unsigned char* next_ = nullptr;
   size_t left_ = 0, taken_ = 0;

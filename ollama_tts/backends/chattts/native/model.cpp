@@ -8,28 +8,6 @@
 namespace ott {
 namespace {
 
-const Kernels& choose(int path) {
-  const Kernels* const avx512 = avx512_kernels();
-  const Kernels* const avx2 = avx2_kernels();
-  switch (path) {
-    case OTT_PATH_BEST: return avx512 ? *avx512 : avx2 ? *avx2 : portable_kernels();
-    case OTT_PATH_PORTABLE: return portable_kernels();
-    case OTT_PATH_AVX2: if (avx2) return *avx2; break;
-    case OTT_PATH_AVX512: if (avx512) return *avx512; break;
-    default: break;
-  }
-  throw std::invalid_argument("path");
-}
-
-Format plain_format(int mode) {
-  switch (mode) {
-    case OTT_MODE_FLOAT32: return Format::kFloat32;
-    case OTT_MODE_BFLOAT16: return Format::kBfloat16;
-    case OTT_MODE_INT8: return Format::kInt8;
-    default: throw std::invalid_argument("mode");
-  }
-}
-
 const ott_shape& checked(const ott_shape& s) {
   const bool positive = s.hidden > 0 && s.layers > 0 && s.heads > 0 && s.inner > 0 &&
                         s.codebooks > 0 && s.codes > 3 && s.texts > 3 && s.slots > 0 &&
@@ -45,9 +23,9 @@ const ott_shape& checked(const ott_shape& s) {
 
 Model::Model(const ott_shape& shape)
     : shape_(checked(shape)),
-      kernels_(choose(shape.path)),
-      plain_(plain_format(shape.mode)),
-      wide_(plain_ == Format::kInt8 ? Format::kInt8Wide : plain_),
+      kernels_(kernels_of(shape.path)),
+      plain_(format_of(shape.mode, false)),
+      wide_(format_of(shape.mode, true)),
       head_(shape.hidden / shape.heads),
       layers_(shape.layers),
       norm_last_(shape.hidden),

@@ -8,19 +8,15 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ollama_tts.backends.chattts.native import library
+from ollama_tts.backends.chattts.native.library import Mode, Path
 from ollama_tts.engine.step_model import Job, Outcome, OutcomeKind, Prefill, attempt_seed
 from ollama_tts.errors import LoadFailed, OutOfMemory, Unsupported
 
-Mode = Literal["fp32", "bf16", "int8"]
-Path = Literal["best", "portable", "avx2", "avx512"]
-_MODES: tuple[Mode, ...] = ("fp32", "bf16", "int8")
-_PATHS: tuple[Path, ...] = ("best", "portable", "avx2", "avx512")
 _KINDS: tuple[OutcomeKind, ...] = ("token", "end", "failed")
 _DTYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1}
 _BFLOAT16 = 2
@@ -113,8 +109,8 @@ class NativeStep:
         status = ctypes.c_int32()
         names = [name for name, *_ in library.Shape._fields_]
         values = {name: getattr(shape, name) for name in names}
-        values["mode"] = _MODES.index(shape.mode)
-        values["path"] = _PATHS.index(shape.path)
+        values["mode"] = library.MODES.index(shape.mode)
+        values["path"] = library.PATHS.index(shape.path)
         if shape.cache_bytes is None:
             values["cache_bytes"] = 2**62
         model = self._library.ott_new(ctypes.byref(library.Shape(**values)), ctypes.byref(status))

@@ -24,7 +24,9 @@ from ollama_tts.service.models import ModelService
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
 from ollama_tts.service.speech import SpeechService
+from ollama_tts.service.spoken import SpokenService
 from ollama_tts.store.store import Store
+from ollama_tts.upstream.client import Upstream
 
 
 class Node:
@@ -58,6 +60,8 @@ class Node:
             memory=self.sounds,
             others=self.catalog.languages(),
         )
+        self.upstream = Upstream(settings.upstream) if settings.upstream else None
+        self.spoken = SpokenService(self.upstream, self.speech.speak)
         self.ready = False
         self.metrics.watch("queue_depth", lambda: self.scheduler.queue_depth)
         self.metrics.watch("utterances_active", lambda: self.scheduler.active)
@@ -77,6 +81,8 @@ class Node:
     ) -> None:
         self.drain()
         await self.registries.aclose()
+        if self.upstream is not None:
+            await self.upstream.aclose()
         await self.scheduler.shutdown()
         if self.sounds.cache is not None:
             await self.sounds.cache.aclose()

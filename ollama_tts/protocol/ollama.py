@@ -201,9 +201,13 @@ class Answer(Wire, kw_only=True):
 
 
 class GenerateResponse(Answer, kw_only=True):
-    """One object of /api/generate; `response` is base64 text."""
+    """One object of /api/generate; `response` is base64 text.
+
+    `thinking` is what a language model wrote, whose answer is spoken; in a chat the message's.
+    """
 
     response: str
+    thinking: str = ""
 
 
 class ChatResponse(Answer, kw_only=True):

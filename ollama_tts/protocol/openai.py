@@ -38,13 +38,6 @@ class Model(Wire, kw_only=True):
     owned_by: str
 
 
-class ModelList(Wire, kw_only=True):
-    """GET /v1/models."""
-
-    object: str
-    data: list[Model]
-
-
 class VoiceEntry(Wire, kw_only=True):
     """One voice of one model."""
 

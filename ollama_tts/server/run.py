@@ -12,10 +12,12 @@ from typing_extensions import override
 
 from ollama_tts import logs
 from ollama_tts.config import Settings
+from ollama_tts.errors import InvalidRequest
 from ollama_tts.node import Node
 from ollama_tts.server.connection import ServerConfig
 from ollama_tts.server.http.app import create_http
 from ollama_tts.server.sockets import bind
+from ollama_tts.upstream.loops import refuse_loop
 from ollama_tts.version import __version__
 
 log = logging.getLogger(__name__)
@@ -26,10 +28,21 @@ def serve(settings: Settings) -> None:
 
     Raises:
         Failed: The address cannot be listened on; the text names it.
+        InvalidRequest: The upstream is this server itself.
     """
     logs.set_up(debug=settings.debug, style=settings.log_format)
+    asyncio.run(_serve(settings, _bound(settings)))
+
+
+def _bound(settings: Settings) -> Sequence[socket.socket]:
     sockets = bind(settings.address)
-    asyncio.run(_serve(settings, sockets))
+    try:
+        refuse_loop(settings.upstream, [each.getsockname()[:2] for each in sockets])
+    except InvalidRequest:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets
 
 
 async def _serve(settings: Settings, sockets: Sequence[socket.socket]) -> None:

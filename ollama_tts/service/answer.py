@@ -131,7 +131,7 @@ class Answer:
             seed=self._seed,
             index=index,
             request_id=self.request.request_id,
-            style=self.request.system or self.model.system,
+            style=self.model.system if self.request.system is None else self.request.system,
             deadline_s=self.deadline.at_s,
         )
 

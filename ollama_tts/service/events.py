@@ -54,7 +54,8 @@ class AudioChunk:
 
     `start_s` and `duration_s` place the sound behind these bytes (an encoder may hold some back,
     then `data` can be empty). `text` is what of the input this chunk begins to speak, once per
-    utterance; `text_start` and `text_end` are its code point offsets in the input.
+    utterance; `text_start` and `text_end` are its code point offsets in the input. `written` is
+    for input that the caller does not know, a language model's: its text since the last chunk's.
     """
 
     data: bytes
@@ -64,6 +65,7 @@ class AudioChunk:
     text_start: int = 0
     text_end: int = 0
     utterance: int = 0
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True)

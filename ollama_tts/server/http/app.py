@@ -7,7 +7,18 @@ from starlette.routing import Route, WebSocketRoute
 
 from ollama_tts.errors import OllamaTTSError
 from ollama_tts.node import Node
-from ollama_tts.server.http import catalog, embed, models, ollama, openai, ops, short, socket, ui
+from ollama_tts.server.http import (
+    catalog,
+    embed,
+    models,
+    ollama,
+    openai,
+    ops,
+    proxy,
+    short,
+    socket,
+    ui,
+)
 from ollama_tts.server.http.errors import on_error, on_http_error
 from ollama_tts.server.http.guard import Guard
 
@@ -23,13 +34,13 @@ ROUTES = (
     ("POST", "/api/me", ops.account),
     ("POST", "/api/signout", ops.account),
     ("DELETE", "/api/user/keys/{key}", ops.account),
-    ("POST", "/api/generate", ollama.generate),
-    ("POST", "/api/chat", ollama.chat),
-    ("POST", "/api/embed", embed.embed),
-    ("POST", "/api/embeddings", embed.embeddings),
+    ("POST", "/api/generate", proxy.passing(ollama.generate)),
+    ("POST", "/api/chat", proxy.passing(ollama.chat)),
+    ("POST", "/api/embed", proxy.passing(embed.embed)),
+    ("POST", "/api/embeddings", proxy.passing(embed.embeddings)),
     ("GET", "/api/tags", models.tags),
     ("GET", "/api/ps", models.ps),
-    ("POST", "/api/show", models.show),
+    ("POST", "/api/show", proxy.passing(models.show)),
     ("POST", "/api/copy", models.copy),
     ("DELETE", "/api/delete", models.delete),
     ("POST", "/api/pull", models.pull),
@@ -41,8 +52,12 @@ ROUTES = (
     ("GET", "/v1/audio/voices", catalog.voices),
     ("GET", "/v1/audio/models", catalog.audio_models),
     ("GET", "/v1/models", catalog.list_models),
-    ("GET", "/v1/models/{name:path}", catalog.retrieve_model),
-    ("POST", "/v1/chat/completions", openai.chat_completions),
+    ("GET", "/v1/models/{name:path}", proxy.passing(catalog.retrieve_model)),
+    ("POST", "/v1/chat/completions", proxy.passing(openai.chat_completions)),
+    ("POST", "/v1/completions", proxy.passing(proxy.unspoken)),
+    ("POST", "/v1/embeddings", proxy.passing(proxy.unspoken)),
+    ("POST", "/v1/messages", proxy.passing(proxy.unspoken)),
+    ("POST", "/v1/responses", proxy.passing(proxy.unspoken)),
     # one text in, one file out
     ("POST", "/synthesize", short.synthesize),
     ("POST", "/generate", short.generate),

@@ -9,11 +9,11 @@ from ollama_tts.protocol.openai import (
     AudioModel,
     AudioModelList,
     Model,
-    ModelList,
     VoiceEntry,
     VoiceList,
 )
 from ollama_tts.server.http.asking import node_of
+from ollama_tts.server.http.proxy import merged
 from ollama_tts.server.http.reply import PLAIN_JSON, json_reply
 from ollama_tts.store.model import LocalModel
 
@@ -21,7 +21,8 @@ from ollama_tts.store.model import LocalModel
 async def list_models(request: Request) -> Response:
     """GET /v1/models."""
     models = [_model(model, model.name.short) for model in await _stored(request)]
-    return _reply(ModelList(object="list", data=models))
+    data = await merged(request, models, "/v1/models", "data")
+    return _reply({"object": "list", "data": data})
 
 
 async def retrieve_model(request: Request) -> Response:

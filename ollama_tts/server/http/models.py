@@ -24,6 +24,7 @@ from ollama_tts.protocol.ollama import (
 from ollama_tts.server.http.asking import node_of
 from ollama_tts.server.http.body import read_struct
 from ollama_tts.server.http.errors import error_line, status_of
+from ollama_tts.server.http.proxy import merged
 from ollama_tts.server.http.reply import NDJSON, PLAIN_JSON, empty_reply, json_reply
 from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
 from ollama_tts.server.reasons import text_of
@@ -31,13 +32,15 @@ from ollama_tts.service.events import Progress
 
 
 async def tags(request: Request) -> Response:
-    """GET /api/tags."""
-    return json_reply(await node_of(request).models.list())
+    """GET /api/tags: our models, then those of the Ollama behind us."""
+    ours = await node_of(request).models.list()
+    return json_reply({"models": await merged(request, ours.models, "/api/tags", "models")})
 
 
 async def ps(request: Request) -> Response:
-    """GET /api/ps."""
-    return json_reply(node_of(request).models.ps())
+    """GET /api/ps: likewise."""
+    ours = node_of(request).models.ps()
+    return json_reply({"models": await merged(request, ours.models, "/api/ps", "models")})
 
 
 async def show(request: Request) -> Response:

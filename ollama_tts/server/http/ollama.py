@@ -35,6 +35,7 @@ from ollama_tts.server.http.stream import Streaming, Waiting
 from ollama_tts.server.reasons import text_of
 from ollama_tts.service.events import SpeechRequest
 from ollama_tts.store.model import LocalModel
+from ollama_tts.upstream.telling import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,11 @@ async def generate(request: Request) -> ASGIApp:
             return Waiting(functools.partial(_unload, asked, model))
         if body.raw and (body.template or body.system or body.context):
             raise InvalidRequest("raw mode does not support template, system, or context")
-        _check_capabilities(asked, model, "insert" if body.suffix else "")
+        question = asked.node.spoken.question(model, body) if body.prompt else None
+        _check_capabilities(asked, model, "insert" if body.suffix else "", question)
         if not body.prompt:
             return Waiting(functools.partial(_load, asked, model))
-        return _speak(asked, _speech(asked, request, body))
+        return _speak(asked, _speech(asked, request, body), question)
 
 
 def _speech(asked: _Asked, request: Request, body: GenerateRequest) -> SpeechRequest:
@@ -89,7 +91,7 @@ def _speech(asked: _Asked, request: Request, body: GenerateRequest) -> SpeechReq
 
 
 async def chat(request: Request) -> ASGIApp:
-    """POST /api/chat: speaks the last user message."""
+    """POST /api/chat: speaks the last user message, or what a language model answers."""
     with counted(node_of(request), "chat"):
         body = await read_struct(request, ChatRequest)
         if not body.model:
@@ -98,15 +100,18 @@ async def chat(request: Request) -> ASGIApp:
         model = asked.node.models.resolve(body.model)
         if not body.messages and asked.keep_alive_s == 0:
             return Waiting(functools.partial(_unload, asked, model))
-        _check_capabilities(asked, model, "tools" if body.tools else "")
+        question = asked.node.spoken.question(model, body) if body.messages else None
+        _check_capabilities(asked, model, "tools" if body.tools else "", question)
         if not body.messages:
             return Waiting(functools.partial(_load, asked, model))
-        return _speak(asked, _spoken_message(asked, request, body))
+        return _speak(asked, _spoken_message(asked, request, body, question), question)
 
 
-def _spoken_message(asked: _Asked, request: Request, body: ChatRequest) -> SpeechRequest:
-    text = _last(body.messages, "user")
-    if not text:
+def _spoken_message(
+    asked: _Asked, request: Request, body: ChatRequest, question: Question | None
+) -> SpeechRequest:
+    text = _last(body.messages, "user") if question is None else ""
+    if not text and question is None:
         raise InvalidRequest("there is no user message to speak: 'messages' needs one with text")
     return SpeechRequest(
         model=body.model,
@@ -149,8 +154,10 @@ def _options(asked: _Asked) -> dict[str, object]:
     return asked.request.options | ({"audio_format": chosen} if chosen else {})
 
 
-def _check_capabilities(asked: _Asked, model: LocalModel, lacking: str) -> None:
-    if asked.think:
+def _check_capabilities(
+    asked: _Asked, model: LocalModel, lacking: str, question: Question | None
+) -> None:
+    if asked.think and question is None:
         raise InvalidRequest(f'"{asked.request.model}" does not support thinking')
     if lacking:
         raise InvalidRequest(f"{model.name.full} does not support {lacking}")
@@ -169,9 +176,10 @@ async def _load(asked: _Asked, model: LocalModel) -> Response:
         return json_reply(asked.shape.bare("load"))
 
 
-def _speak(asked: _Asked, speech: SpeechRequest) -> ASGIApp:
+def _speak(asked: _Asked, speech: SpeechRequest, question: Question | None) -> ASGIApp:
     """The answer with sound, in the form that Accept asks for."""
-    events = asked.node.speech.speak(speech)
+    node = asked.node
+    events = node.spoken.speak(speech, question) if question else node.speech.speak(speech)
     if asked.wanted.form == "sse":
         return Streaming(sse(events), lambda error: sse_error(text_of(error)))
     if speech.whole:

@@ -23,6 +23,7 @@ PIECE_BYTES = LINE_BYTES * MAX_PIECE_LINES
 STREAM_LINES = 40
 """Base64 lines of one NDJSON line: 1,920 bytes, 40 ms of 16-bit sound at 24 kHz."""
 _MAX_TEXT_CHARS = 400  # 12 bytes each at worst: room in a line of 48 KiB beside the sound
+_MAX_WRITTEN_CHARS = 3000  # likewise, of what a language model wrote
 
 
 def now_text() -> str:
@@ -38,18 +39,21 @@ class Shape:
     model: str
     chat: bool
 
-    def part(self, text: str, audio: Audio, stamp: str) -> Answer:
-        """One object of a stream, with some base64 text; `stamp` is when it was made."""
-        return self._object(text, audio=audio, stamp=stamp)
+    def part(self, text: str, audio: Audio, stamp: str, written: str = "") -> Answer:
+        """One object of a stream, with some base64 text; `stamp` is when it was made.
+
+        `written` is what a language model wrote, for `thinking`.
+        """
+        return self._object(text, audio=audio, stamp=stamp, written=written)
 
     def bare(self, done_reason: str) -> Answer:
         """The single object of a load or an unload."""
         return self._object("", done_reason)
 
-    def last(self, text: str, audio: Audio, done: SpeechDone) -> Answer:
+    def last(self, text: str, audio: Audio, done: SpeechDone, written: str = "") -> Answer:
         """The end of an answer, with its figures: all of them, as zero would not be written."""
         return msgspec.structs.replace(
-            self._object(text, done.done_reason, audio),
+            self._object(text, done.done_reason, audio, written=written),
             total_duration=max(1, done.total_ns),
             load_duration=max(1, done.load_ns),
             prompt_eval_count=done.prompt_eval_count,
@@ -59,15 +63,21 @@ class Shape:
         )
 
     def _object(
-        self, text: str, done_reason: str = "", audio: Audio | None = None, stamp: str = ""
+        self,
+        text: str,
+        done_reason: str = "",
+        audio: Audio | None = None,
+        *,
+        stamp: str = "",
+        written: str = "",
     ) -> Answer:
         stamp, done = stamp or now_text(), bool(done_reason)
         if self.chat:
-            message = Message(role="assistant", content=text)
+            message = Message(role="assistant", content=text, thinking=written)
             return ChatResponse(model=self.model, created_at=stamp, message=message, done=done,
                                 done_reason=done_reason, audio=audio)  # fmt: skip
         return GenerateResponse(model=self.model, created_at=stamp, response=text, done=done,
-                                done_reason=done_reason, audio=audio)  # fmt: skip
+                                done_reason=done_reason, audio=audio, thinking=written)  # fmt: skip
 
 
 def part_audio(started: SpeechStarted, chunk: AudioChunk) -> Audio:
@@ -118,18 +128,28 @@ async def ndjson(events: Events, shape: Shape) -> Chunks:
         async for event in events:
             if isinstance(event, AudioChunk):
                 audio = part_audio(started, event)
-                yield _lines(shape, lines.feed(event.data), audio)
+                yield _lines(shape, lines.feed(event.data), audio, event.written)
             elif isinstance(event, SpeechDone):
                 if rest := lines.finish():
                     yield _lines(shape, rest, _silent(started, event.duration_s))
                 yield encode_line(shape.last("", total_audio(started, event), event))
 
 
-def _lines(shape: Shape, text: str, audio: Audio) -> bytes:
+def _lines(shape: Shape, text: str, audio: Audio, written: str = "") -> bytes:
+    """The lines of one chunk; more `written` than fits stands on lines without sound before."""
     stamp = now_text()
-    return b"".join(
-        encode_line(shape.part(piece, each, stamp)) for piece, each in _parts(text, audio)
-    )
+    *before, here = _stretches(written)
+    silent = msgspec.structs.replace(audio, duration_s=0.0, text="")
+    lines = [shape.part("", silent, stamp, each) for each in before]
+    for piece, each in _parts(text, audio):
+        lines.append(shape.part(piece, each, stamp, here))
+        here = ""
+    return b"".join(encode_line(line) for line in lines)
+
+
+def _stretches(written: str) -> list[str]:
+    starts = range(0, len(written), _MAX_WRITTEN_CHARS)
+    return [written[start : start + _MAX_WRITTEN_CHARS] for start in starts] or [""]
 
 
 def _parts(text: str, audio: Audio) -> Iterator[tuple[str, Audio]]:
@@ -204,6 +224,7 @@ class Whole:
     started: SpeechStarted
     file: bytes
     done: SpeechDone
+    written: str = ""
 
 
 async def whole(events: Events) -> Whole:
@@ -212,8 +233,9 @@ async def whole(events: Events) -> Whole:
     *_, done = others
     assert isinstance(started, SpeechStarted)
     assert isinstance(done, SpeechDone)
-    data = b"".join(event.data for event in others if isinstance(event, AudioChunk))
-    return Whole(started, data, done)
+    chunks = [event for event in others if isinstance(event, AudioChunk)]
+    data = b"".join(chunk.data for chunk in chunks)
+    return Whole(started, data, done, "".join(chunk.written for chunk in chunks))
 
 
 async def whole_object(events: Events, shape: Shape) -> Response:
@@ -221,7 +243,8 @@ async def whole_object(events: Events, shape: Shape) -> Response:
     spoken = await whole(events)
     lines = Base64Lines()
     text = lines.feed(spoken.file) + lines.finish()
-    return json_reply(shape.last(text, total_audio(spoken.started, spoken.done), spoken.done))
+    audio = total_audio(spoken.started, spoken.done)
+    return json_reply(shape.last(text, audio, spoken.done, spoken.written))
 
 
 async def whole_file(events: Events, media_type: str | None = None) -> Response:

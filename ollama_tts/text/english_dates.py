@@ -17,6 +17,7 @@ _DAYS = {
     "mon": "Monday", "tue": "Tuesday", "tues": "Tuesday", "wed": "Wednesday", "thu": "Thursday",
     "thur": "Thursday", "thurs": "Thursday", "fri": "Friday", "sat": "Saturday", "sun": "Sunday",
 }  # fmt: skip
+_DAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
 _TH = r"(?:st|nd|rd|th)?"
 _YEAR = r"(\d{4})(?![\d-])"
 _HALF = r"(?:\s?([AaPp])\.?[Mm](?:\.|\b))"
@@ -86,6 +87,14 @@ def _weekday(match: re.Match[str]) -> str:
     return _DAYS[match[1].lower()] + ("," if match[2] == "," else "")
 
 
+def _weekdays(match: re.Match[str]) -> str:
+    return f"{_DAYS[match[1].lower()]} to {_DAYS[match[2].lower()]}"
+
+
+def _month_slash_day(match: re.Match[str]) -> str | None:
+    return _date(None, int(match[1]), int(match[2]))
+
+
 def clock(hour: int, minutes: str, seconds: str | None = None, half: str | None = None) -> str:
     """A time of day: 9:05 "nine oh five", 14:00 "fourteen hundred", with `half` "a" or "p"."""
     minute = int(minutes)
@@ -133,7 +142,8 @@ def _phone(match: re.Match[str]) -> str:
 
 
 def _after_word(match: re.Match[str]) -> str:
-    return match[1] + ", ".join(digits(group) for group in re.findall(r"\d+", match[2]))
+    groups = ", ".join(digits(group) for group in re.findall(r"\d+", match[2]))
+    return match[1].replace("#", "number ") + groups
 
 
 def _decade(match: re.Match[str]) -> str | None:
@@ -177,6 +187,9 @@ def _context_year(match: re.Match[str]) -> str:
 
 
 DATE_RULES: tuple[Rule, ...] = (
+    rule(rf"\b{_DAY}\.?\s?[-–]\s?{_DAY}\b", _weekdays, sign="[-–]"),
+    rule(r"(?<=\d[ap]m)\s?[-–—]\s?(?=\d)", lambda _: " to ", flags=re.IGNORECASE),
+    rule(r"(?<=\b(?:on|by) )(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)", _month_slash_day, sign=r"\d/\d"),
     rule(r"(?<![\w.,])(\d{4})['’]?s\b", _decade, sign=r"\d['’]?s"),
     rule(r"(?<!\w)['’](\d{2})['’]?s\b", _decade, sign=r"\d['’]?s"),
     rule(r"(?<=\b(?:the|his|her) )(\d{2})['’]?s\b", _decade, sign=r"\d['’]?s"),

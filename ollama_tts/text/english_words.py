@@ -162,7 +162,9 @@ def _ends(match: re.Match[str]) -> bool:
     return not match.string[match.end() :].strip("\"'”’)]} \n")
 
 
-def _abbreviation(match: re.Match[str]) -> str:
+def _abbreviation(match: re.Match[str]) -> str | None:
+    if match[0].isupper() and len(match[0]) > 3:
+        return None  # "EST." is a time zone
     word = _ANYWHERE[match[0].lower()]
     return word + ("." if match[0].endswith(".") and _ends(match) else "")
 

@@ -44,6 +44,8 @@ UNITS = {
     "ml": _unit("milliliter", "毫升"),
     "mL": _unit("milliliter", "毫升"),
     "cl": _unit("centiliter", "厘升"),
+    "tbsp": _unit("tablespoon", "汤匙"),
+    "tsp": _unit("teaspoon", "茶匙"),
     "gal": _unit("gallon", "加仑"),
     "m²": _unit("square meter", "平方米"),
     "m2": _unit("square meter", "平方米"),

@@ -15,6 +15,7 @@ from ollama_tts.config import Settings
 from ollama_tts.errors import InvalidRequest
 from ollama_tts.node import Node
 from ollama_tts.server.connection import ServerConfig
+from ollama_tts.server.doors import Doors
 from ollama_tts.server.http.app import create_http
 from ollama_tts.server.sockets import bind
 from ollama_tts.upstream.loops import refuse_loop
@@ -27,7 +28,7 @@ def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; running answers get `DRAIN_S` to end. Blocks.
 
     Raises:
-        Failed: The address cannot be listened on; the text names it.
+        Failed: An address cannot be listened on, or an extra is missing; the text names it.
         InvalidRequest: The upstream is this server itself.
     """
     logs.set_up(debug=settings.debug, style=settings.log_format)
@@ -46,11 +47,11 @@ def _bound(settings: Settings) -> Sequence[socket.socket]:
 
 
 async def _serve(settings: Settings, sockets: Sequence[socket.socket]) -> None:
-    async with Node(settings) as node:
+    async with Node(settings) as node, Doors(node) as doors:
         server = Server(ServerConfig(create_http(node), settings))
         for listening in sockets:
             log.info("listening on %s (version %s)", _shown(listening), __version__)
-        with _signals(server, node):
+        with _signals(server, node, doors):
             await server.serve(list(sockets))
     log.info("stopped")
 
@@ -75,13 +76,14 @@ class Server(uvicorn.Server):
 
 
 @contextmanager
-def _signals(server: uvicorn.Server, node: Node) -> Iterator[None]:
+def _signals(server: uvicorn.Server, node: Node, doors: Doors) -> Iterator[None]:
     """The first signal drains, a second one ends at once."""
 
     def stop() -> None:
         server.force_exit = server.should_exit
         server.should_exit = True
         node.drain()
+        doors.drain(now=server.force_exit)
 
     loop = asyncio.get_running_loop()
     both = (signal.SIGTERM, signal.SIGINT)

@@ -14,8 +14,8 @@ BACKLOG = 2048
 def bind(address: Address, name: str = "OLLAMA_HOST") -> list[socket.socket]:
     """A bound socket for every meaning of the host: `localhost` has an IPv4 and an IPv6 one.
 
-    `::` takes IPv4 too. Port 0 picks a free one, the same for all. `name` is the variable that holds
-    the address.
+    `::` takes IPv4 too. Port 0 picks a free one, the same for all. `name` is the
+    variable that holds the address.
 
     Raises:
         Failed: The address is in use, foreign or unknown; the text names it (Go's words).

@@ -53,9 +53,7 @@ class _Turn:
         self.number = number
         self.ask = ask
         self.parts: asyncio.Queue[str | Flush | None] = asyncio.Queue(WAITING_PARTS)
-        self.events: asyncio.Queue[SpeechEvent | OllamaTTSError | None] = asyncio.Queue(
-            WAITING_EVENTS
-        )
+        self.events: asyncio.Queue[SpeechEvent | Exception | None] = asyncio.Queue(WAITING_EVENTS)
         self.cancelled = asyncio.Event()
 
     async def text(self) -> AsyncIterator[str | Flush]:
@@ -67,7 +65,7 @@ class _Turn:
             async with aclosing(speak(replace(self.ask, text=self.text()))) as events:
                 async for event in events:
                     await self.events.put(event)
-        except OllamaTTSError as error:
+        except Exception as error:  # noqa: BLE001  # handed to the reader, whom silence would hold
             await self.events.put(error)
         await self.events.put(None)
 
@@ -87,16 +85,21 @@ class Conversation:
         self._live: list[_Turn] = []
         self._count = 0
 
-    async def say(self, text: str) -> None:
-        """More text; the first after a turn's end begins the next turn."""
+    async def say(self, text: str) -> int | None:
+        """More text; the first after a turn's end begins the next turn.
+
+        Gives the number of the turn, before anything comes of it; None for no text.
+        """
         if not text:
-            return
+            return None
         if self._open is None:
             self._open = _Turn(self._count, self.ask)
             self._count += 1
             self._live.append(self._open)
             self._turns.put_nowait(self._open)
-        await self._put(self._open, text)
+        turn = self._open
+        await self._put(turn, text)
+        return turn.number
 
     async def flush(self) -> None:
         """Speak what is there, though its sentence has no end yet."""
@@ -120,7 +123,10 @@ class Conversation:
         self._turns.put_nowait(None)
 
     async def events(self) -> AsyncGenerator[ConversationEvent, None]:
-        """What comes of the turns, in order. Closing it stops all work."""
+        """What comes of the turns, in order. Closing it stops all work.
+
+        Errors of our own are events; what nobody foresaw is raised.
+        """
         while (turn := await self._turns.get()) is not None:
             async with aclosing(self._turn(turn)) as events:
                 async for event in events:
@@ -146,6 +152,8 @@ class Conversation:
                     self._abandon(turn)
                     yield TurnFailed(turn.number, event)
                     return
+                if isinstance(event, Exception):
+                    raise event
                 yield TurnEvent(turn.number, event)
         finally:
             await _stop(speaking)
@@ -174,8 +182,8 @@ class Conversation:
 
 
 async def _first(
-    events: asyncio.Queue[SpeechEvent | OllamaTTSError | None], cancelled: asyncio.Task[bool]
-) -> SpeechEvent | OllamaTTSError | None:
+    events: asyncio.Queue[SpeechEvent | Exception | None], cancelled: asyncio.Task[bool]
+) -> SpeechEvent | Exception | None:
     """The next event, or anything once `cancelled` is done."""
     if not events.empty():
         return events.get_nowait()

@@ -1,7 +1,7 @@
 """Conversations on a real node with the voice `tone`, which tells whose text a sound came from."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,13 @@ from ollama_tts.service.conversation import (
     TurnEvent,
     TurnFailed,
 )
-from ollama_tts.service.events import AudioChunk, SpeechDone, SpeechRequest, SpeechStarted
+from ollama_tts.service.events import (
+    AudioChunk,
+    SpeechDone,
+    SpeechEvent,
+    SpeechRequest,
+    SpeechStarted,
+)
 from tests.support.tone_listener import listen
 
 
@@ -144,3 +150,22 @@ async def write(conversation: Conversation, parts: int) -> None:
         await conversation.say("word ")
         if conversation._open is None:
             return
+
+
+async def test_say_tells_which_turn_takes_the_text(node: Node) -> None:
+    conversation = converse(node)
+    assert await conversation.say("") is None
+    assert [await conversation.say("a"), await conversation.say("b")] == [0, 0]
+    await conversation.end()
+    assert await conversation.say("c") == 1
+
+
+async def test_what_nobody_foresaw_reaches_the_reader() -> None:
+    async def broken(request: SpeechRequest) -> AsyncGenerator[SpeechEvent, None]:
+        raise ZeroDivisionError("nobody foresaw this")
+        yield
+
+    conversation = Conversation(broken, SpeechRequest("tone", ""))
+    await conversation.say("text")
+    with pytest.raises(ZeroDivisionError):
+        await all_of(conversation)

@@ -1,0 +1,1 @@
+"""The gRPC door (extra `grpc`): the same conversation as the WebSocket's, in protobuf."""

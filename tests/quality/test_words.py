@@ -48,8 +48,9 @@ def _client(server: LiveServer) -> ollama.Client:
 
 def streamed(client: ollama.Client, model: str, text: str) -> NDArray[np.float32]:
     parts = client.generate(model, text, stream=True, options={"seed": 1, "audio_format": "pcm"})
-    data = b"".join(base64.b64decode(part.response) for part in parts)
-    return np.frombuffer(data, "<i2").astype(np.float32) / 32768
+    data = b"".join(base64.b64decode(part.response or "") for part in parts)
+    sound: NDArray[np.float32] = np.frombuffer(data, "<i2").astype(np.float32) / np.float32(32768)
+    return sound
 
 
 @dataclass(frozen=True)

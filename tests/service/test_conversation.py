@@ -148,24 +148,3 @@ async def test_a_writer_who_is_far_ahead_waits(node: Node) -> None:
 async def write(conversation: Conversation, parts: int) -> None:
     for _ in range(parts):
         await conversation.say("word ")
-        if conversation._open is None:
-            return
-
-
-async def test_say_tells_which_turn_takes_the_text(node: Node) -> None:
-    conversation = converse(node)
-    assert await conversation.say("") is None
-    assert [await conversation.say("a"), await conversation.say("b")] == [0, 0]
-    await conversation.end()
-    assert await conversation.say("c") == 1
-
-
-async def test_what_nobody_foresaw_reaches_the_reader() -> None:
-    async def broken(request: SpeechRequest) -> AsyncGenerator[SpeechEvent, None]:
-        raise ZeroDivisionError("nobody foresaw this")
-        yield
-
-    conversation = Conversation(broken, SpeechRequest("tone", ""))
-    await conversation.say("text")
-    with pytest.raises(ZeroDivisionError):
-        await all_of(conversation)

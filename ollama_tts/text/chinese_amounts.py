@@ -205,9 +205,14 @@ AMOUNT_RULES: tuple[Rule, ...] = (
     ascii_rule(
         rf"{HAN_FREE}(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})(\s?)({alternatives(UNITS)})(?![A-Za-z²³0-9])(?:\s?/\s?({alternatives(PER)}|人|天|月|年|次|晚)(?![A-Za-z]))?",
         _measure,
+        sign=r"\d\s?[A-Za-zµΩ]",
     ),
-    ascii_rule(rf"{HAN_FREE}({NUMBER})(k|K|M|bn|B)(\+)?(?![A-Za-z0-9])", _times_scaled),
-    ascii_rule(r"(?<![A-Za-z0-9_./])(?:(\d+)\s)?(\d{1,4})/(\d{1,4})(?![\d/])", _fraction),
+    ascii_rule(
+        rf"{HAN_FREE}({NUMBER})(k|K|M|bn|B)(\+)?(?![A-Za-z0-9])", _times_scaled, sign=r"\d[kKMbB]"
+    ),
+    ascii_rule(
+        r"(?<![A-Za-z0-9_./])(?:(\d+)\s)?(\d{1,4})/(\d{1,4})(?![\d/])", _fraction, sign=r"\d/\d"
+    ),
     ascii_rule(rf"(\d+)?\s?([{''.join(_FRACTIONS)}])", _fraction_sign, sign=None),
 )
 """Money, percent, degrees, measures, fractions."""

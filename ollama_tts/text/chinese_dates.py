@@ -132,10 +132,18 @@ def _digits(match: re.Match[str]) -> str:
 
 CODE_RULES: tuple[Rule, ...] = (
     ascii_rule(r"(?<=转)\s?\d{2,5}(?!\d)", _phone),
-    ascii_rule(rf"{HAN_FREE}(?:\+?86[- ]?)?1[3-9]\d(?:[- ]?\d{{4}}){{2}}(?!\d)", _phone),
-    ascii_rule(rf"{HAN_FREE}[48]00(?:[- ]?\d{{3,4}}[- ]?\d{{3,4}})(?![\d元块个])", _phone),
-    ascii_rule(rf"{HAN_FREE}\(?0\d{{2,3}}\)?[- ]?\d{{7,8}}(?:-\d{{1,5}})?(?!\d)", _phone),
-    ascii_rule(rf"{HAN_FREE}\+\d{{1,3}}(?:[- ]?\(?\d{{1,4}}\)?){{2,5}}(?!\d)", _phone),
+    ascii_rule(
+        rf"{HAN_FREE}(?:\+?86[- ]?)?1[3-9]\d(?:[- ]?\d{{4}}){{2}}(?!\d)", _phone, sign=r"\d{4}"
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}[48]00(?:[- ]?\d{{3,4}}[- ]?\d{{3,4}})(?![\d元块个])", _phone, sign="00[- \\d]"
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}\(?0\d{{2,3}}\)?[- ]?\d{{7,8}}(?:-\d{{1,5}})?(?!\d)", _phone, sign=r"\d{7}"
+    ),
+    ascii_rule(
+        rf"{HAN_FREE}\+\d{{1,3}}(?:[- ]?\(?\d{{1,4}}\)?){{2,5}}(?!\d)", _phone, sign=r"\+\d"
+    ),
     ascii_rule(
         rf"{_CALL}(\d[\d -]*\d{{2}})(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])", _called
     ),
@@ -150,8 +158,10 @@ CODE_RULES: tuple[Rule, ...] = (
         rf"{_CODE}([A-Za-z]*\d[\dA-Za-z -]*\d)(?![\d.,]*\d)(?!\s*[年月日元块个名位条次台部万亿])",
         lambda m: m[1] + re.sub(r"\d+", lambda d: digits(d[0]), m[2]),
     ),
-    ascii_rule(rf"{HAN_FREE}\d{{4}}(?:[ -]\d{{4}}){{2,4}}(?!\d)", _digits),
-    ascii_rule(rf"{HAN_FREE}\d{{10,}}(?![\d.,]|[年月日元块个名位条次台部万亿])", _digits),
+    ascii_rule(rf"{HAN_FREE}\d{{4}}(?:[ -]\d{{4}}){{2,4}}(?!\d)", _digits, sign=r"\d{4}[ -]\d{4}"),
+    ascii_rule(
+        rf"{HAN_FREE}\d{{10,}}(?![\d.,]|[年月日元块个名位条次台部万亿])", _digits, sign=r"\d{10}"
+    ),
     ascii_rule(
         r"(?<![\d.,])(\d{3,4})(?=室|号房|房间|号楼\d|教室|病房|宿舍)", lambda m: digits(m[1])
     ),
@@ -174,31 +184,40 @@ DATE_RULES: tuple[Rule, ...] = (
     ascii_rule(
         rf"{HAN_FREE}(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}})(?![\w]*\d|\.\d)",
         _iso_parts,
+        sign=r"\d{4}[-/.]\d",
     ),
     ascii_rule(
         r"(?<![\d.,])(\d{4})\s?年\s?(?:(\d{1,2})\s?月\s?(?:份)?(?:(\d{1,2})\s?([日号])?)?)(?!\d)",
         _year_month_day,
+        sign="年",
     ),
-    ascii_rule(rf"(?<![\d.,])(\d{{4}})\s?年?{_TO}(\d{{4}})(?=\s?年)", _years),
+    ascii_rule(rf"(?<![\d.,])(\d{{4}})\s?年?{_TO}(\d{{4}})(?=\s?年)", _years, sign="年"),
     ascii_rule(
         r"(?<![\d.,])(\d{4})(?=\s?(?:年(?!前|后|来|间|的?历史|以)|年代|年度|届|级|赛季|财年|款))",
         _year_alone,
     ),
     ascii_rule(
-        r"(?<![\d.,])(\d{2})(?=\s?年(?!代|前|后|来|间|的|历史|以|多|期|如一日|级))", _short_year
+        r"(?<![\d.,])(\d{2})(?=\s?年(?!代|前|后|来|间|的|历史|以|多|期|如一日|级))",
+        _short_year,
+        sign="年",
     ),
-    ascii_rule(r"(?<![\d.,])(\d{2}|\d{4})(?=\s?年代)", _decade),
-    ascii_rule(r"(?<![\d.,])(\d{1,2})\s?月\s?(\d{1,2})\s?([日号])", _month_day),
+    ascii_rule(r"(?<![\d.,])(\d{2}|\d{4})(?=\s?年代)", _decade, sign="年代"),
+    ascii_rule(r"(?<![\d.,])(\d{1,2})\s?月\s?(\d{1,2})\s?([日号])", _month_day, sign="月"),
     ascii_rule(
-        rf"{HAN_FREE}(\d{{1,2}})[:：](\d{{2}}){_TO}(\d{{1,2}})[:：](\d{{2}})(?![\d:：])", _times
+        rf"{HAN_FREE}(\d{{1,2}})[:：](\d{{2}}){_TO}(\d{{1,2}})[:：](\d{{2}})(?![\d:：])",
+        _times,
+        sign="[:：]",
     ),
     ascii_rule(
         rf"{HAN_FREE}(\d{{1,2}})[:：](\d{{2}})(?:[:：](\d{{2}}))?(?:\s?([AaPp])\.?[Mm]\.?)?(?![\d:：])",
         _time,
+        sign="[:：]",
     ),
-    ascii_rule(rf"{HAN_FREE}(\d{{1,2}})\s?([AaPp])\.?[Mm]\b\.?", _half_day),
-    ascii_rule(rf"{HAN_FREE}\d+(?:\.\d+)?(?:[:：]\d+(?:\.\d+)?)+(?![\w])", _ratio),
-    ascii_rule(r"(?<![\d.,])(\d{1,2})\s?[点时]\s?(\d{1,2})\s?分", _minutes),
-    ascii_rule(r"(?<![\d.,:])(\d{1,2})(\s?(?:点(?!\d)|时(?!代|期|间|尚|常|候)))", _oclock),
+    ascii_rule(rf"{HAN_FREE}(\d{{1,2}})\s?([AaPp])\.?[Mm]\b\.?", _half_day, sign="[AaPp]\\.?[Mm]"),
+    ascii_rule(rf"{HAN_FREE}\d+(?:\.\d+)?(?:[:：]\d+(?:\.\d+)?)+(?![\w])", _ratio, sign="[:：]"),
+    ascii_rule(r"(?<![\d.,])(\d{1,2})\s?[点时]\s?(\d{1,2})\s?分", _minutes, sign="分"),
+    ascii_rule(
+        r"(?<![\d.,:])(\d{1,2})(\s?(?:点(?!\d)|时(?!代|期|间|尚|常|候)))", _oclock, sign="[点时]"
+    ),
 )
 """Dates and times."""

@@ -223,8 +223,8 @@ AMOUNT_RULES: tuple[Rule, ...] = (
     ),
     rule(rf"(?<!\w)(-)?{_SIGN}\s?{_SUM}{_SCALE}{_PER}", _money, sign=r"[$€£¥￥₹₩₽₿]"),
     rule(rf"(?<![\w.,]){_SUM}{_SCALE}\s?([€£¥￥₹₩₽₿$])(?!\d)", _money_behind, sign=r"[$€£¥￥₹₩₽₿]"),
-    rule(rf"(?<![\w.,]){_SUM}{_SCALE}\s?{_CODE}\b", _code_behind),
-    rule(rf"\b{_CODE}\s?{_SUM}{_SCALE}", _code_before),
+    rule(rf"(?<![\w.,]){_SUM}{_SCALE}\s?{_CODE}\b", _code_behind, sign="[A-Z]{3}"),
+    rule(rf"\b{_CODE}\s?{_SUM}{_SCALE}", _code_before, sign="[A-Z]{3}"),
     rule(rf"(?<![\w.,]){_SUM}\s?¢", _cents, sign="¢"),
     rule(
         rf"(?<![\w.,])(?:([-+]?{NUMBER})\s?[%‰]?{_TO})?([-−+±~≈<>]?\s?(?:{NUMBER}|\.\d+))\s?([%‰])",
@@ -238,14 +238,23 @@ AMOUNT_RULES: tuple[Rule, ...] = (
         sign="[°℃℉]",
     ),
     rule(r"(?<![\w.,])(\d{1,2})['′]\s?(\d{1,2})?(?:[\"″]|'')", _feet, sign="['′]"),
-    rule(rf"(?<![\w.,])(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})([\s-]?){_UNIT}{_PER}", _measure),
-    rule(rf"(?<![\w.,])({NUMBER})(k|K|M|bn|mn|B)(\+)?(?![\w])", _scaled),
+    rule(
+        rf"(?<![\w.,])(?:({NUMBER}){_TO})?([-−+±~<>]?{NUMBER})([\s-]?){_UNIT}{_PER}",
+        _measure,
+        sign=r"\d[\s-]?[A-Za-zµΩ]",
+    ),
+    rule(rf"(?<![\w.,])({NUMBER})(k|K|M|bn|mn|B)(\+)?(?![\w])", _scaled, sign=r"\d[kKMbmB]"),
     rule(
         r"(?<![\w.,/])(?:(\d+)(?:\s|-|\s?&\s?|\s?and\s))?(\d{1,3})/(\d{1,4})(?![\w/]|[.,]\d)",
         _slash,
+        sign=r"\d/\d",
     ),
     rule(rf"(?:(?<![\w.,])(\d+)\s?)?([{''.join(_FRACTION_SIGNS)}])", _fraction_sign, sign=None),
-    rule(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b", _ordinal),
+    rule(
+        r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th|ST|ND|RD|TH)\b",
+        _ordinal,
+        sign=r"\d(?:[snrt][tdh]|[SNRT][TDH])",
+    ),
     rule(rf"(?<![\w.,])({NUMBER})(?:x|\s?×)(?![\w]|\s?\d)", _times, sign=r"\d\s?[x×]"),
 )
 """Money, percent, degrees, measures, fractions, ordinals."""

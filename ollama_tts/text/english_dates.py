@@ -18,6 +18,7 @@ _DAYS = {
     "thur": "Thursday", "thurs": "Thursday", "fri": "Friday", "sat": "Saturday", "sun": "Sunday",
 }  # fmt: skip
 _DAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
+_MONTH_SIGN = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _TH = r"(?:st|nd|rd|th)?"
 _YEAR = r"(\d{4})(?![\d-])"
 _HALF = r"(?:\s?([AaPp])\.?[Mm](?:\.|\b))"
@@ -188,7 +189,12 @@ def _context_year(match: re.Match[str]) -> str:
 
 DATE_RULES: tuple[Rule, ...] = (
     rule(rf"\b{_DAY}\.?\s?[-–]\s?{_DAY}\b", _weekdays, sign="[-–]"),
-    rule(r"(?<=\d[ap]m)\s?[-–—]\s?(?=\d)", lambda _: " to ", flags=re.IGNORECASE),
+    rule(
+        r"(?<=\d[ap]m)\s?[-–—]\s?(?=\d)",
+        lambda _: " to ",
+        sign=r"\d[AaPp][Mm]\s?[-–—]",
+        flags=re.IGNORECASE,
+    ),
     rule(r"(?<=\b(?:on|by) )(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)", _month_slash_day, sign=r"\d/\d"),
     rule(r"(?<![\w.,])(\d{4})['’]?s\b", _decade, sign=r"\d['’]?s"),
     rule(r"(?<!\w)['’](\d{2})['’]?s\b", _decade, sign=r"\d['’]?s"),
@@ -197,56 +203,83 @@ DATE_RULES: tuple[Rule, ...] = (
         rf"{ALONE}(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})"
         r"(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?Z?)?(?![\w-])",
         _iso,
+        sign=r"\d{4}-\d",
     ),
     rule(
         rf"{ALONE}(\d{{4}})([/.])(\d{{1,2}})\2(\d{{1,2}})(?![\w/]|\.\d)",
         lambda m: _date(int(m[1]), int(m[3]), int(m[4])),
+        sign=r"\d{4}[/.]\d",
     ),
-    rule(rf"{ALONE}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d{{2}})(?![\w/])", _slashed),
-    rule(rf"{ALONE}(\d{{1,2}})\.(\d{{1,2}})\.((?:19|20)\d{{2}})(?![\w.]\w)", _dotted),
+    rule(rf"{ALONE}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d{{2}})(?![\w/])", _slashed, sign=r"\d/\d"),
+    rule(
+        rf"{ALONE}(\d{{1,2}})\.(\d{{1,2}})\.((?:19|20)\d{{2}})(?![\w.]\w)",
+        _dotted,
+        sign=r"\d\.\d+\.\d",
+    ),
     rule(
         rf"\b(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b(?:\.|(,))(?=,?\s+(?:\d{{1,2}}\b|{_MONTH}))",
         _weekday,
+        sign="Mon|Tue|Wed|Thu|Fri|Sat|Sun",
     ),
     rule(
         rf"\b{_MONTH}\s+(\d{{1,2}}){_TH}(?:\s?[-–—]\s?(\d{{1,2}}){_TH})?(?:,?\s+{_YEAR})?(?![\d:/%]|,\d|\.\d|\s?(?:[ap]\.?m\b|percent|million|people))",
         _month_day,
+        sign=_MONTH_SIGN,
     ),
     rule(
         r"(?<![\w.,:/-])(?:((?i:the) ))?(?<!\d)"
         rf"(\d{{1,2}}){_TH}\s+(?:of\s+)?{_MONTH}\b(?:,?\s+{_YEAR})?",
         _day_month,
+        sign=_MONTH_SIGN,
     ),
-    rule(rf"\b{_MONTH},?\s+{_YEAR}", _month_year),
-    rule(rf"{ALONE}(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?{_HALF}?(?![\d:]|\.\d)", _time),
-    rule(rf"{ALONE}(\d{{1,2}})(?:\s?(?:-|–|—|to)\s?(\d{{1,2}}))?{_HALF}", _hours),
-    rule(rf"{ALONE}(\d+):(\d+)(?![\d:])", _ratio),
+    rule(rf"\b{_MONTH},?\s+{_YEAR}", _month_year, sign=_MONTH_SIGN),
+    rule(
+        rf"{ALONE}(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?{_HALF}?(?![\d:]|\.\d)", _time, sign=r"\d:\d"
+    ),
+    rule(
+        rf"{ALONE}(\d{{1,2}})(?:\s?(?:-|–|—|to)\s?(\d{{1,2}}))?{_HALF}",
+        _hours,
+        sign=r"\d\s?[AaPp]\.?[Mm]",
+    ),
+    rule(rf"{ALONE}(\d+):(\d+)(?![\d:])", _ratio, sign=r"\d:\d"),
 )
 """Dates and times."""
 
 CODE_RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.+])\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,5}(?!\w)", _phone),
-    rule(r"(?<![\w.-])(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])", _phone),
-    rule(r"(?<![\w.,-])\d{4}(?:[ -]\d{4}){3}(?![\w-])", _phone),
-    rule(r"(?<![\w.,-])\d{3}-\d{2}-\d{4}(?![\w-])", _phone),
-    rule(r"(?<![\w.,$€£¥-])\d{3}-\d{4}(?![\w-])", _phone),
-    rule(rf"({_PHONE_WORD})(\d{{3,}}(?:[ -]\d{{2,}})*)(?![\w,.:/]\d|\w)", _after_word),
-    rule(r"(?<=\b[A-Z]{2} )()(\d{5}(?:-\d{4})?)(?![\w-])", _after_word),
-    rule(r"(?<![\w.,$€£¥-])\d{10,}(?![\w.,]\d|\w)", _phone),
+    rule(r"(?<![\w.+])\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,5}(?!\w)", _phone, sign=r"\+\d"),
+    rule(
+        r"(?<![\w.-])(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])",
+        _phone,
+        sign=r"\d{3}[ .-]\d{4}",
+    ),
+    rule(r"(?<![\w.,-])\d{4}(?:[ -]\d{4}){3}(?![\w-])", _phone, sign=r"\d{4}[ -]\d{4}"),
+    rule(r"(?<![\w.,-])\d{3}-\d{2}-\d{4}(?![\w-])", _phone, sign=r"\d-\d{2}-\d"),
+    rule(r"(?<![\w.,$€£¥-])\d{3}-\d{4}(?![\w-])", _phone, sign=r"\d-\d{4}"),
+    rule(
+        rf"({_PHONE_WORD})(\d{{3,}}(?:[ -]\d{{2,}})*)(?![\w,.:/]\d|\w)", _after_word, sign=r"\d{3}"
+    ),
+    rule(r"(?<=\b[A-Z]{2} )()(\d{5}(?:-\d{4})?)(?![\w-])", _after_word, sign=r"\d{5}"),
+    rule(r"(?<![\w.,$€£¥-])\d{10,}(?![\w.,]\d|\w)", _phone, sign=r"\d{10}"),
 )
 """Numbers that are said digit by digit."""
 
 YEAR_RULES: tuple[Rule, ...] = (
-    rule(rf"{ALONE}(1[1-9]\d{{2}}|20\d{{2}})\s?[-–—]\s?(\d{{4}}|\d{{2}})(?![\w-]|[.,]\d)", _years),
+    rule(
+        rf"{ALONE}(1[1-9]\d{{2}}|20\d{{2}})\s?[-–—]\s?(\d{{4}}|\d{{2}})(?![\w-]|[.,]\d)",
+        _years,
+        sign=r"\d{4}\s?[-–—]",
+    ),
     rule(
         r"((?i:\b(?:in|since|from|until|till|by|before|after|during|year|circa|early|late|mid|"
         r"summer of|spring of|fall of|winter of|born|of|to|and|between|class of|AD|©))[\s-])"
         rf"(1\d{{3}}|20\d{{2}})(?![\w%°]|[.,:/-]\d){_NOT_YEARS}",
         _context_year,
+        sign=r"\d{4}",
     ),
     rule(
         rf"{ALONE}(19\d{{2}}|20\d{{2}})(?![\w%°]|[.,:/]\d|\s?[-–+*×÷=/]\s?\d){_NOT_YEARS}",
         _year_alone,
+        sign=r"\d{4}",
     ),
 )
 """Years."""

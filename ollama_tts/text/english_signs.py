@@ -164,12 +164,13 @@ def _operator(match: re.Match[str]) -> str:
 
 
 NAME_RULES: tuple[Rule, ...] = (
-    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.]\d|\w)", _network),
+    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.]\d|\w)", _network, sign=r"\d\.\d+\.\d"),
     rule(
         r"\b((?i:version|release|python|ios|android|ubuntu|macos|java|node|php|ruby|django|cuda|"
         r"pytorch|torch|chrome|firefox|debian|go|kernel|linux) )?"
         r"(?<![\w.])([vV])?\.?(\d+(?:\.\d+)+)(?:[- ]?(alpha|beta|rc|dev)\b)?(?![\w]|\.\d)",
         lambda m: _version(m) if m[1] or m[2] or m[3].count(".") > 1 else None,
+        sign=r"\d\.\d",
     ),
     rule(r"\b()([vV])(\d+)()\b", _version, sign=r"[vV]\d"),
     rule(
@@ -177,6 +178,7 @@ NAME_RULES: tuple[Rule, ...] = (
         r"boeing|channel|error|http|status|building|studio|locker|platform) )"
         r"(?:[A-Z]{2} ?)?)(\d{3,4})(?![\d%]|[.,]\d)",
         _room,
+        sign=r"[A-Za-z] \d{3}|[A-Z]\d{3}",
     ),
     rule(rf"(?<![\w.])#\s?({NUMBER})", _hash, sign="#"),
     rule(r"(?<![\w.,])(\d{3,4})([pi])\b", _lines, sign=r"\d[pi]"),

@@ -130,6 +130,10 @@ def _add_transfers(commands: _Commands) -> None:
     pull.add_argument("model", metavar="MODEL")
     push = commands.add("push", "models:push", "Send a model to its registry.")
     push.add_argument("model", metavar="MODEL")
+    for command in (pull, push):
+        command.add_argument(
+            "--insecure", action="store_true", help="allow http to the registry in the name"
+        )
 
 
 def _add_lists(commands: _Commands) -> None:

@@ -36,15 +36,15 @@ def create(arguments: argparse.Namespace) -> None:
 
 
 def pull(arguments: argparse.Namespace) -> None:
-    """`pull MODEL`."""
+    """`pull MODEL [--insecure]`."""
     with connect() as client, ProgressLines(sys.stderr) as progress:
-        client.pull(arguments.model, progress)
+        client.pull(arguments.model, progress, insecure=arguments.insecure)
 
 
 def push(arguments: argparse.Namespace) -> None:
-    """`push MODEL`."""
+    """`push MODEL [--insecure]`."""
     with connect() as client, ProgressLines(sys.stderr) as progress:
-        client.push(arguments.model, progress)
+        client.push(arguments.model, progress, insecure=arguments.insecure)
 
 
 def show_list(arguments: argparse.Namespace) -> None:

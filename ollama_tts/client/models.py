@@ -20,6 +20,11 @@ def named(method: str, path: str, model: str) -> Call:
     return Call.json(method, path, {"model": model})
 
 
+def transfer(verb: str, model: str, *, insecure: bool) -> Call:
+    """Pull or push a model."""
+    return Call.json("POST", f"/api/{verb}", {"model": model, "insecure": insecure})
+
+
 def copy(source: str, destination: str) -> Call:
     """Give `source` a second name."""
     return Call.json("POST", "/api/copy", {"source": source, "destination": destination})

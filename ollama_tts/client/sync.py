@@ -233,21 +233,25 @@ class Client:
             return False
         return True
 
-    def pull(self, model: str, on_progress: OnProgress | None = None) -> None:
-        """Fetch a model.
+    def pull(
+        self, model: str, on_progress: OnProgress | None = None, *, insecure: bool = False
+    ) -> None:
+        """Fetch a model; `insecure` allows http to the registry that the name names.
 
         Raises:
             OllamaTTSError: It cannot be had; the server's own words.
         """
-        self._progress(models.named("POST", "/api/pull", model), on_progress)
+        self._progress(models.transfer("pull", model, insecure=insecure), on_progress)
 
-    def push(self, model: str, on_progress: OnProgress | None = None) -> None:
-        """Send a model to its registry.
+    def push(
+        self, model: str, on_progress: OnProgress | None = None, *, insecure: bool = False
+    ) -> None:
+        """Send a model to its registry; `insecure` allows http to it.
 
         Raises:
             OllamaTTSError: The server or the registry refuses.
         """
-        self._progress(models.named("POST", "/api/push", model), on_progress)
+        self._progress(models.transfer("push", model, insecure=insecure), on_progress)
 
     def create(
         self,

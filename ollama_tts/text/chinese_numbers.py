@@ -63,8 +63,8 @@ def spoken(text: str) -> str:
     text = text.lstrip("+").replace(",", "")
     whole, point, fraction = text.partition(".")
     if not point:
-        leading = len(whole) > 1 and whole.startswith("0")
-        return digits(whole) if leading else cardinal(int(whole))
+        by_digit = len(whole) > _LONGEST or (len(whole) > 1 and whole.startswith("0"))
+        return digits(whole) if by_digit else cardinal(int(whole))
     return f"{cardinal(int(whole or '0'))}点{digits(fraction)}"
 
 

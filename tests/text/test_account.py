@@ -21,7 +21,7 @@ def prepared(text: str, account: Account) -> MappedText:
     return confine(spell_acronyms(mapped), CHATTTS_RULES, account)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(texts())
 def test_a_letter_digit_or_symbol_is_in_the_prepared_text_or_dropped(text: str) -> None:
     account = Account()
@@ -36,7 +36,7 @@ def test_a_letter_digit_or_symbol_is_in_the_prepared_text_or_dropped(text: str) 
     assert [char for char in lost if char.isalnum() or char in "$€%&@+=<>"] == []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(texts())
 def test_the_source_of_a_prepared_text_never_runs_backwards(text: str) -> None:
     mapped = prepared(text, Account())

@@ -38,7 +38,7 @@ def run(
     return out + preparer.finish(), preparer.dropped
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(texts(), kinds, latencies)
 def test_every_character_is_in_one_utterance_or_on_the_account(
     text: str, kind: str, latency: str
@@ -60,7 +60,7 @@ def test_every_character_is_in_one_utterance_or_on_the_account(
     assert all(a or b for a, b in zip(spoken, lost, strict=True))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(texts(), kinds, latencies, cuts())
 def test_it_does_not_matter_how_the_text_arrives(
     text: str, kind: str, latency: str, sizes: list[int]
@@ -68,7 +68,7 @@ def test_it_does_not_matter_how_the_text_arrives(
     assert run(text, kind, latency) == run(text, kind, latency, sizes)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(texts(), kinds)
 def test_no_utterance_is_over_the_limit_or_has_nothing_to_say(text: str, kind: str) -> None:
     utterances, _ = run(text, kind)

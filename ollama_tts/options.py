@@ -92,6 +92,8 @@ class Option:
     def _parse_number(self, value: object) -> int | float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._refuse(value)
+        if isinstance(value, int) and value.bit_length() > 128:
+            raise self._refuse(value)
         if not math.isfinite(value) or (self.kind == "int" and value != int(value)):
             raise self._refuse(value)
         number = int(value) if self.kind == "int" else float(value)
@@ -103,7 +105,10 @@ class Option:
         return number
 
     def _refuse(self, value: object) -> InvalidOption:
-        shown = repr(value) if not isinstance(value, bool) else str(value).lower()
+        if isinstance(value, int) and value.bit_length() > 256:
+            shown = "a number of more than 77 digits"  # Python does not print the longest
+        else:
+            shown = str(value).lower() if isinstance(value, bool) else repr(value)
         if len(shown) > 80:
             shown = shown[:77] + "..."
         return InvalidOption(f"option {self.name!r} must be {self.allowed}, not {shown}")

@@ -31,7 +31,11 @@ def _instruction(command: Command) -> str:
 
 
 def quote(text: str) -> str:
-    """A value as a Modelfile writes it: plain where that is enough, else in quotes."""
+    """A value as a Modelfile writes it: plain where that is enough, else in quotes.
+
+    Runes that the grammar would drop are dropped here, before the quotes are chosen.
+    """
+    text = "".join(rune for rune in text if rune in "\t\r\n" or rune.isprintable())
     inner = _NEWLINE.split(text)[:-1]
     if not inner and text == text.strip(" \t") and text and not text.startswith('"'):
         return text

@@ -50,6 +50,8 @@ def test_a_value_that_the_grammar_can_hold_survives(value: str) -> None:
 
 
 @given(values)
+@example('"\x08')
+@example('\x08"\n')
 def test_what_it_cannot_hold_is_bent_once_and_stays_so(value: str) -> None:
     text = modelfile.format([Command("model", "m"), Command("system", value)])
     commands = modelfile.parse(text)

@@ -5,6 +5,8 @@ Each function looks at a bounded stretch only, and answers None where more text 
 
 import re
 
+from ollama_tts.text.marks import MARK
+
 READ_FENCES = frozenset({"text", "txt", "plain", "plaintext", "markdown", "md"})
 """Fenced blocks of these kinds are text and are read."""
 
@@ -13,6 +15,8 @@ _ADDRESS_MOST = 2000
 _TEXT_END = re.compile(r"[\[\]\n]")
 _ADDRESS_END = re.compile(r"[()\n]")
 _CODE_END = re.compile(r"[`\n]")
+_MAYBE_MARK = re.compile(r"(?:\[\w*)?\Z")
+_MARK_MOST = 16
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MAYBE_FENCE = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|`{3,}|~{3,})")
 
@@ -34,6 +38,21 @@ def bracket_end(text: str, at: int, *, final: bool) -> int | None:
     if found == len(text) + 1:
         return at + 1 if final else None
     return found
+
+
+def marks_end(text: str, at: int, *, final: bool) -> int | None:
+    """Behind the control marks that follow `at` on its line; `at` where none does."""
+    end = at
+    while end - at < _TEXT_MOST:
+        place = end
+        while place - end < _TEXT_MOST and text[place : place + 1] in (" ", "\t"):
+            place += 1
+        match = MARK.match(text, place)
+        if match is None:
+            unknown = len(text) - place < _MARK_MOST and _MAYBE_MARK.match(text, place) is not None
+            return None if unknown and not final else end
+        end = match.end()
+    return end
 
 
 def _code_end(text: str, at: int) -> int:

@@ -45,7 +45,10 @@ class Preparer:
         self._language = language
         self._normalize = normalize
         self._splitter = Splitter(
-            rules.max_chars, han_weight=rules.han_weight, early=latency == "low"
+            rules.max_chars,
+            han_weight=rules.han_weight,
+            early=latency == "low",
+            marks=bool(rules.marks),
         )
         self._previous = "en" if "en" in rules.languages else rules.languages[0]
         self._held: Segment | None = None

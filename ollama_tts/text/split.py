@@ -47,13 +47,17 @@ class Splitter:
         limit: Longest stretch in characters; a Chinese character counts as `han_weight`.
         han_weight: See `limit`.
         early: The first segment may end at a clause, so that sound starts sooner.
+        marks: Control marks behind a sentence belong to it: "That was funny. [laugh]".
     """
 
-    def __init__(self, limit: int, *, han_weight: int = 1, early: bool = False) -> None:
+    def __init__(
+        self, limit: int, *, han_weight: int = 1, early: bool = False, marks: bool = False
+    ) -> None:
         self._limit = limit
         self._han_weight = han_weight
         self._early = early
         self._low = early
+        self._marks = marks and not early
         self._text = ""
         self._base = 0
         self._start = 0
@@ -164,6 +168,8 @@ class Splitter:
     def _stop(self, place: int) -> bool:
         """At a stop: cut behind the sentence, or the first clause, that ends there."""
         end = boundary.sentence_end(self._text, place, self._start, self._context())
+        if end and self._marks:
+            end = atoms.marks_end(self._text, end, final=self._final)
         if end is None:
             return False
         if end > 0:

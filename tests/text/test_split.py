@@ -113,3 +113,19 @@ def test_a_sentence_goes_as_soon_as_its_space_is_there() -> None:
     assert splitter.feed(" ") == [Segment("Hello there. ", 0, "sentence")]
     low = Splitter(200, early=True)
     assert low.feed("你好。") == [Segment("你好。", 0, "sentence")]
+
+
+def test_marks_behind_a_sentence_belong_to_it_where_the_voice_has_marks() -> None:
+    text = "Funny. [laugh] [uv_break] Next one. [link] 好。[laugh]完"
+    splitter = Splitter(200, marks=True)
+    fed = [segment for char in text for segment in splitter.feed(char)] + splitter.finish()
+    assert [segment.text for segment in fed] == [
+        "Funny. [laugh] [uv_break]",
+        " Next one. ",
+        "[link] 好。[laugh]",
+        "完",
+    ]
+    whole = Splitter(200, marks=True)
+    assert whole.feed(text) + whole.finish() == fed
+    assert len(cut(text)) == 4
+    assert cut(text)[0].text == "Funny. "

@@ -1,8 +1,12 @@
 """Frames of the WebSocket conversation `/api/speak`: JSON text frames, told apart by `type`."""
 
+from typing import Annotated
+
 import msgspec
 
 Options = dict[str, object]
+Stamp = Annotated[str, msgspec.Meta(max_length=64)] | int | float | None
+"""A client's own time stamp; it comes back as it was sent."""
 
 
 class Start(msgspec.Struct, tag="start", kw_only=True):
@@ -12,14 +16,14 @@ class Start(msgspec.Struct, tag="start", kw_only=True):
     options: Options = {}
     system: str | None = None
     keep_alive: object = None
-    client_ts: object = None
+    client_ts: Stamp = None
 
 
 class Text(msgspec.Struct, tag="text", kw_only=True):
     """More text of the turn; the first begins it."""
 
     text: str
-    client_ts: object = None
+    client_ts: Stamp = None
 
 
 class FlushNow(msgspec.Struct, tag="flush", kw_only=True):
@@ -49,7 +53,7 @@ class Told(msgspec.Struct, kw_only=True, omit_defaults=True):
     utterance: int
     seq: int
     server_ts: int
-    client_ts: object = None
+    client_ts: Stamp = None
     start_s: float | None = None
     duration_s: float | None = None
     text: str | None = None

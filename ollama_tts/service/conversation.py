@@ -2,21 +2,28 @@
 
 A conversation is a row of turns. A turn begins with its first text and ends at `end`, or at
 `cancel`, after which nothing of it follows. Doors (WebSocket, gRPC, Wyoming) put what they hear
-in and send on what comes out. Buffers are bounded both ways: `say` waits while the voice is
-behind, and the voice waits while the reader is.
+in and send on what comes out. Both sides are bounded, and neither holds the other up: text that the
+voice has not come to is kept, up to a turn's limit, so that a `cancel` behind it is heard at once;
+the voice waits while the reader is behind.
 """
 
 import asyncio
+import logging
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from ollama_tts.errors import OllamaTTSError
+from ollama_tts.errors import Busy, GenerationFailed, OllamaTTSError, TooLarge
 from ollama_tts.service.events import Flush, SpeechEvent, SpeechRequest
+
+log = logging.getLogger(__name__)
 
 Speak = Callable[[SpeechRequest], AsyncGenerator[SpeechEvent, None]]
 
-WAITING_PARTS = 1024
+TURN_CHARS = 1_000_000
+PART_CHARS = 4096
+WAITING_TURNS = 64
 WAITING_EVENTS = 64
 
 
@@ -52,13 +59,41 @@ class _Turn:
     def __init__(self, number: int, ask: SpeechRequest) -> None:
         self.number = number
         self.ask = ask
-        self.parts: asyncio.Queue[str | Flush | None] = asyncio.Queue(WAITING_PARTS)
         self.events: asyncio.Queue[SpeechEvent | Exception | None] = asyncio.Queue(WAITING_EVENTS)
         self.cancelled = asyncio.Event()
+        self._parts: deque[str | Flush] = deque()
+        self._chars = 0
+        self._complete = False
+        self._news = asyncio.Event()
+
+    def say(self, text: str) -> None:
+        """Take more text; small parts that nobody has read yet become one."""
+        self._chars += len(text)
+        if self._chars > TURN_CHARS:
+            raise TooLarge(f"a turn holds at most {TURN_CHARS} characters; begin another (end)")
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, str) and len(last) < PART_CHARS:
+            self._parts[-1] = last + text
+        else:
+            self._parts.append(text)
+        self._news.set()
+
+    def flush(self) -> None:
+        self._parts.append(Flush.NOW)
+        self._news.set()
+
+    def end(self) -> None:
+        self._complete = True
+        self._news.set()
 
     async def text(self) -> AsyncIterator[str | Flush]:
-        while (part := await self.parts.get()) is not None:
-            yield part
+        while True:
+            while self._parts:
+                yield self._parts.popleft()
+            if self._complete:
+                return
+            self._news.clear()
+            await self._news.wait()
 
     async def speak(self, speak: Speak) -> None:
         try:
@@ -86,31 +121,40 @@ class Conversation:
         self._count = 0
 
     async def say(self, text: str) -> int | None:
-        """More text; the first after a turn's end begins the next turn.
+        """More text; the first after a turn's end begins the next turn. Never waits.
 
         Gives the number of the turn, before anything comes of it; None for no text.
+
+        Raises:
+            TooLarge: The turn's text is too long.
+            Busy: Too many turns wait.
         """
         if not text:
             return None
         if self._open is None:
-            self._open = _Turn(self._count, self.ask)
-            self._count += 1
-            self._live.append(self._open)
-            self._turns.put_nowait(self._open)
-        turn = self._open
-        await self._put(turn, text)
-        return turn.number
+            self._open = self._begin()
+        self._open.say(text)
+        return self._open.number
+
+    def _begin(self) -> _Turn:
+        if len(self._live) >= WAITING_TURNS:
+            raise Busy(f"{WAITING_TURNS} turns wait already; wait for one to be done")
+        turn = _Turn(self._count, self.ask)
+        self._count += 1
+        self._live.append(turn)
+        self._turns.put_nowait(turn)
+        return turn
 
     async def flush(self) -> None:
         """Speak what is there, though its sentence has no end yet."""
         if self._open is not None:
-            await self._put(self._open, Flush.NOW)
+            self._open.flush()
 
     async def end(self) -> None:
         """The turn's text is complete."""
         if self._open is not None:
-            turn, self._open = self._open, None
-            await self._put(turn, None)
+            self._open.end()
+            self._open = None
 
     def cancel(self) -> None:
         """Stop all turns whose sound has not gone out, at once."""
@@ -125,7 +169,7 @@ class Conversation:
     async def events(self) -> AsyncGenerator[ConversationEvent, None]:
         """What comes of the turns, in order. Closing it stops all work.
 
-        Errors of our own are events; what nobody foresaw is raised.
+        Errors are events, too; of what nobody foresaw only that it was.
         """
         while (turn := await self._turns.get()) is not None:
             async with aclosing(self._turn(turn)) as events:
@@ -153,7 +197,10 @@ class Conversation:
                     yield TurnFailed(turn.number, event)
                     return
                 if isinstance(event, Exception):
-                    raise event
+                    self._abandon(turn)
+                    log.error("unforeseen in a turn", exc_info=event)
+                    yield TurnFailed(turn.number, GenerationFailed("internal error"))
+                    return
                 yield TurnEvent(turn.number, event)
         finally:
             await _stop(speaking)
@@ -164,21 +211,6 @@ class Conversation:
         turn.cancelled.set()
         if self._open is turn:
             self._open = None
-
-    async def _put(self, turn: _Turn, part: str | Flush | None) -> None:
-        """Hand text to a turn; a cancelled one takes none and holds nobody up."""
-        if turn.cancelled.is_set():
-            return
-        if not turn.parts.full():
-            turn.parts.put_nowait(part)
-            return
-        putting = asyncio.create_task(turn.parts.put(part))
-        cancelled = asyncio.create_task(turn.cancelled.wait())
-        try:
-            await asyncio.wait({putting, cancelled}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await _stop(putting)
-            await _stop(cancelled)
 
 
 async def _first(

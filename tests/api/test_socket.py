@@ -125,6 +125,8 @@ def test_turns_follow_each_other_and_options_may_change_between_them(
         ('{"type": "text", "text": 5}', "Expected `str`"),
         ('{"type": "start", "model": "nobody"}', "model 'nobody' not found"),
         ('{"type": "start", "keep_alive": "abc"}', "invalid duration"),
+        ('{"type": "start", "client_ts": "' + "x" * 900_000 + '"}', "length"),
+        ('{"type": "start", "options": ' + '{"a":' * 20_000 + "1" + "}" * 20_001, "depth"),
     ],
 )
 def test_a_bad_frame_is_answered_and_changes_nothing(
@@ -139,6 +141,34 @@ def test_a_bad_frame_is_answered_and_changes_nothing(
         send(socket, "end")
         _, sound = turn(socket)
     assert listen_s16(sound, 24_000) == "fine"
+
+
+def test_half_an_emoji_is_no_reason_to_lose_the_text(shared: LiveServer) -> None:
+    with speak(shared) as socket:
+        socket.send('{"type": "text", "text": "so\\ud83d"}')
+        socket.send('{"type": "text", "text": "\\ude00 it is"}')
+        send(socket, "end")
+        frames, sound = turn(socket)
+    assert frames[-1]["type"] == "done"
+    assert listen_s16(sound, 24_000).startswith("so")
+
+
+def test_an_endless_number_fails_its_turn_alone(shared: LiveServer) -> None:
+    with speak(shared, options={"seed": 10**400}) as socket:
+        send(socket, "text", text="x.")
+        send(socket, "end")
+        frames, _ = turn(socket)
+        assert "'seed'" in frames[-1]["error"]
+
+
+def test_a_cancel_behind_much_text_is_heard_at_once(shared: LiveServer) -> None:
+    with speak(shared, options={"tone_rate": 1.0}) as socket:
+        for _ in range(3000):
+            send(socket, "text", text="words and words. ")
+        send(socket, "cancel")
+        frames, _ = turn(socket, until="cancelled")
+    assert frames[-1]["type"] == "cancelled"
+    shared.until(lambda node: node.scheduler.active == 0)
 
 
 def test_binary_frames_are_refused_politely(shared: LiveServer) -> None:

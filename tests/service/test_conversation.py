@@ -1,6 +1,5 @@
 """Conversations on a real node with the voice `tone`, which tells whose text a sound came from."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from ollama_tts.config import Settings
-from ollama_tts.errors import InvalidOption, ModelNotFound
+from ollama_tts.errors import Busy, InvalidOption, ModelNotFound, TooLarge
 from ollama_tts.node import Node
 from ollama_tts.service.conversation import (
     Conversation,
@@ -134,17 +133,43 @@ async def test_whoever_leaves_frees_the_work(node: Node) -> None:
     assert node.scheduler.active == 0
 
 
-async def test_a_writer_who_is_far_ahead_waits(node: Node) -> None:
+async def test_a_cancel_is_heard_behind_text_that_the_voice_has_not_come_to(node: Node) -> None:
     conversation = converse(node, tone_rate=1.0)
-    writing = asyncio.create_task(write(conversation, 2000))
-    await asyncio.sleep(0)
-    for _ in range(100):
-        await asyncio.sleep(0)
-    assert not writing.done()
-    conversation.cancel()
-    await asyncio.wait_for(writing, 10)
-
-
-async def write(conversation: Conversation, parts: int) -> None:
-    for _ in range(parts):
+    for _ in range(20_000):
         await conversation.say("word ")
+    events = conversation.events()
+    await anext(events)
+    conversation.cancel()
+    conversation.close()
+    rest = [event async for event in events]
+    assert rest[-1] == TurnCancelled(0)
+
+
+async def test_a_turn_and_the_row_of_turns_are_bounded(node: Node) -> None:
+    conversation = converse(node)
+    await conversation.say("x" * 1_000_000)
+    with pytest.raises(TooLarge, match="1000000 characters"):
+        await conversation.say("x")
+    conversation.cancel()
+    conversation = converse(node)
+    for _ in range(64):
+        await conversation.say("x")
+        await conversation.end()
+    with pytest.raises(Busy, match="64 turns"):
+        await conversation.say("x")
+    conversation.cancel()
+
+
+async def test_what_nobody_foresaw_is_an_error_of_its_turn() -> None:
+    async def broken(request: SpeechRequest) -> AsyncGenerator[SpeechEvent, None]:
+        for number in (1, 0):
+            if number // number:
+                continue
+            yield SpeechStarted(AudioFormat("wav", "audio/wav", 24_000), request.model, "", 0)
+
+    conversation = Conversation(broken, SpeechRequest("secret", ""))
+    await conversation.say("Hello.")
+    conversation.close()
+    (event,) = await all_of(conversation)
+    assert isinstance(event, TurnFailed)
+    assert str(event.error) == "internal error"

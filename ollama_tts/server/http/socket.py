@@ -12,9 +12,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ollama_tts.errors import InvalidRequest, OllamaTTSError
 from ollama_tts.node import Node
-from ollama_tts.protocol.codec import encode
+from ollama_tts.protocol.codec import encode, parse
 from ollama_tts.protocol.fields import keep_alive_s
-from ollama_tts.protocol.socket import Asked, Cancel, End, FlushNow, Start, Text, Told
+from ollama_tts.protocol.socket import Asked, Cancel, End, FlushNow, Stamp, Start, Text, Told
 from ollama_tts.server.default import default_model
 from ollama_tts.server.reasons import text_of
 from ollama_tts.service.conversation import (
@@ -27,7 +27,6 @@ from ollama_tts.service.events import AudioChunk, SpeechDone, SpeechRequest, Spe
 
 log = logging.getLogger(__name__)
 
-_DECODER: msgspec.json.Decoder[Asked] = msgspec.json.Decoder(Asked)
 KNOWN = "start, text, flush, cancel, end"
 
 
@@ -51,7 +50,7 @@ class Talk:
     def __init__(self, socket: WebSocket, node: Node) -> None:
         self._socket = socket
         self._node = node
-        self._client_ts: object = None
+        self._client_ts: Stamp = None
         self._seq = 0
         self._sending = asyncio.Lock()
         self._conversation = Conversation(
@@ -81,8 +80,8 @@ class Talk:
         if text is None:
             raise InvalidRequest(f"frames are JSON text with a type: {KNOWN}")
         try:
-            asked = _DECODER.decode(text)
-        except msgspec.MsgspecError as error:
+            asked: Asked = msgspec.convert(parse(text.encode("utf-8", "surrogatepass")), Asked)
+        except (msgspec.ValidationError, InvalidRequest) as error:
             raise InvalidRequest(
                 f"a frame that is not understood: {error} (types: {KNOWN})"
             ) from None

@@ -122,11 +122,13 @@ class Upstream:
         finally:
             await response.aclose()
 
-    async def listed(self, target: str, key: str) -> list[dict[str, object]]:
+    async def listed(
+        self, target: str, key: str, headers: HeaderLines = ()
+    ) -> list[dict[str, object]]:
         """The objects under `key` of a GET; none, and one log line, while there is no answer."""
         try:
             async with asyncio.timeout(self._list_s):
-                async with self.open(Ask("GET", target)) as reply:
+                async with self.open(Ask("GET", target, headers)) as reply:
                     body = await reply.read(MAX_LIST_BYTES)
         except TimeoutError as error:
             self.failed(SILENT, error)

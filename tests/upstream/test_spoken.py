@@ -55,7 +55,7 @@ def counted(front: LiveServer, outcome: str, surface: str = "generate") -> float
 
 def test_a_prompt_is_answered_in_sound_and_text(client: ollama.Client, behind: FakeOllama) -> None:
     parts = list(client.generate("talker", "What time is it?", stream=True))
-    assert heard("".join(part.response for part in parts)) == without_spaces(ANSWER)
+    assert heard("".join(part.response or "" for part in parts)) == without_spaces(ANSWER)
     assert "".join(part.thinking or "" for part in parts) == ANSWER
     assert parts[-1].done_reason == "stop"
     (seen,) = behind.asked("/api/generate")
@@ -107,8 +107,8 @@ def test_each_piece_says_what_it_says(http: httpx.Client) -> None:
 
 def test_whole_and_streamed_answers_are_the_same_sound(client: ollama.Client) -> None:
     whole = client.generate("talker", "Hi")
-    streamed = "".join(part.response for part in client.generate("talker", "Hi", stream=True))
-    assert base64.b64decode(whole.response)[44:] == base64.b64decode(streamed)[44:]
+    streamed = "".join(part.response or "" for part in client.generate("talker", "Hi", stream=True))
+    assert base64.b64decode(whole.response or "")[44:] == base64.b64decode(streamed)[44:]
 
 
 def test_sound_starts_before_the_language_model_is_through(
@@ -253,7 +253,7 @@ def test_options_are_shared_out(client: ollama.Client, behind: FakeOllama) -> No
         "new_option_of_ollama": 1, "audio_format": "flac", "speed": 1.5, "top_k": 0,
     }  # fmt: skip
     answer = client.generate("talker", "Hi", options=options, format="json", keep_alive=600)
-    assert base64.b64decode(answer.response).startswith(b"fLaC")
+    assert base64.b64decode(answer.response or "").startswith(b"fLaC")
     asked = behind.asked("/api/generate")[0].json
     assert asked["options"] == {
         "temperature": 0.0, "num_predict": 5, "num_ctx": 8192, "seed": 7, "stop": ["\n"],
@@ -296,7 +296,7 @@ def test_code_is_written_and_not_spoken(client: ollama.Client, behind: FakeOllam
     code = "```python\n" + "print('x')\n" * 2000 + "```\n"
     behind.models[LLM] = ["Try this.\n\n", code, "That is all.\n", "```\nend\n```\n"]
     parts = list(client.generate("talker", "Hi", stream=True))
-    assert heard("".join(part.response for part in parts)) == "Trythis.Thatisall."
+    assert heard("".join(part.response or "" for part in parts)) == "Trythis.Thatisall."
     written = "".join(part.thinking or "" for part in parts)
     assert written == "".join(step for step in behind.models[LLM] if isinstance(step, str))
 

@@ -166,7 +166,8 @@ async def merged(
     if node.upstream is None:
         return list(ours)
     _refuse_round(request, node.upstream)
-    theirs = await node.upstream.listed(target, key)
+    via = [(name, text) for name, text in request.headers.raw if name == b"via"]
+    theirs = await node.upstream.listed(target, key, via)
     return [*ours, *await asyncio.to_thread(_foreign, node, theirs)]
 
 

@@ -30,6 +30,7 @@ class Stream:
         self.call = stub.Synthesize(iter(self._requests.get, None), **call)
 
     def send(self, **fields: object) -> "Stream":
+        """One more request."""
         self._requests.put(TtsRequest(**fields))  # type: ignore[arg-type]
         return self
 
@@ -77,6 +78,15 @@ class Rpc:
         """A stream on the voice `tone`, samples unless the options say otherwise."""
         options = {"audio_format": "pcm", "pause_ms": "0"} | (options or {})
         return Stream(self.channel).send(model="tone", options=options, **fields)
+
+    def errors(self) -> float:
+        """Streams so far that ended in an error, read on the server's own loop."""
+        value = self.live.node.metrics.registry.get_sample_value("grpc_stream_errors_total")
+        return value or 0.0
+
+    async def drain(self) -> None:
+        """As on SIGTERM."""
+        self.doors.drain()
 
 
 def sound(responses: list[TtsResponse]) -> bytes:

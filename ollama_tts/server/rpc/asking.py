@@ -47,7 +47,7 @@ class Wishes:
             self._ask = replace(self._ask, model=request.model)
         self._settle()
 
-    def ask(self, remaining_s: float | None) -> SpeechRequest:
+    def ask(self, remaining_s: float) -> SpeechRequest:
         """The next turn's request; it must not take longer than the stream's own deadline.
 
         Raises:
@@ -55,7 +55,7 @@ class Wishes:
         """
         if not self._settled:
             self._settle()
-        if remaining_s is None or remaining_s * 1000 > LONGEST_MS:
+        if remaining_s * 1000 > LONGEST_MS:
             return self._ask
         left_ms = max(1, int(remaining_s * 1000))
         least_ms = min(left_ms, self._deadline_ms or left_ms)

@@ -23,7 +23,7 @@ from ollama_tts.protocol.pb.tts_pb2_grpc import TtsServicer, add_TtsServicer_to_
 from ollama_tts.server.draining import Draining
 from ollama_tts.server.keys import check_key
 from ollama_tts.server.rpc.errors import Leaving, code_of, status_of
-from ollama_tts.server.rpc.talk import LEAVING, Context, Talk
+from ollama_tts.server.rpc.talk import LEAVING, Context, Talk, remaining_s
 
 if TYPE_CHECKING:
     from grpc import RpcMethodHandler as Handler
@@ -61,6 +61,7 @@ class RpcDoor:
     def __init__(self, node: Node, address: Address) -> None:
         self.address = address
         self._draining = Draining()
+        self._farewell: asyncio.Task[None] | None = None
         self._health = health_aio.HealthServicer()
         self._server = grpc.aio.server(
             interceptors=[KeyGuard(node.settings.api_keys)],
@@ -87,13 +88,16 @@ class RpcDoor:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     def drain(self, *, now: bool = False) -> None:
-        """Take no new stream; turns that have begun may end, unless `now`."""
+        """Take no new stream, and say so; turns that have begun may end, unless `now`."""
         self._draining.begin(now=now)
+        if self._farewell is None:
+            self._farewell = asyncio.create_task(self._health.enter_graceful_shutdown())
 
     async def aclose(self) -> None:
         """Drain, then stop."""
         self.drain()
-        await self._health.enter_graceful_shutdown()
+        assert self._farewell is not None
+        await self._farewell
         await self._draining.over()
         await self._server.stop(None)
 
@@ -147,32 +151,36 @@ class Service(TtsServicer):
         """Serve one stream and end it with its one status."""
         del requests  # read through the context, so that waiting for one can be given up
         started_s = time.monotonic()
-        code = grpc.StatusCode.OK
         try:
             with self._draining.work():
                 await self._talk(context)
         except asyncio.CancelledError:
-            late = context.time_remaining() is not None and not context.time_remaining()
-            code = grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED
+            self._ended(_left(context), started_s)
             raise
         except Exception as error:  # the gRPC boundary: nothing unknown gets out
-            code = code_of(error)
             if not isinstance(error, OllamaTTSError):
                 log.exception("unforeseen %s", type(error).__name__)
+            self._ended(code_of(error), started_s)
             await _abort(context, error)
-        finally:
-            self._count(code)
-            took_ms = (time.monotonic() - started_s) * 1000
-            log.info("gRPC Synthesize %s %.1f ms", code.name, took_ms)
+        self._ended(grpc.StatusCode.OK, started_s)
 
     async def _talk(self, context: Context) -> None:
         if self._draining.begun.is_set():
             raise Leaving(LEAVING)
         await Talk(self._node, context, self._draining).run()
 
-    def _count(self, code: grpc.StatusCode) -> None:
+    def _ended(self, code: grpc.StatusCode, started_s: float) -> None:
+        """Count and log a stream, before its caller can know that it ended."""
         if code not in {grpc.StatusCode.OK, grpc.StatusCode.CANCELLED}:
             self._node.metrics.grpc_error()
+        took_ms = (time.monotonic() - started_s) * 1000
+        log.info("gRPC Synthesize %s %.1f ms", code.name, took_ms)
+
+
+def _left(context: Context) -> grpc.StatusCode:
+    """Why a call was cancelled: its deadline passed, or its caller left."""
+    late = remaining_s(context) <= 0
+    return grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED
 
 
 async def _abort(context: grpc.aio.ServicerContext[Q, A], error: Exception) -> None:

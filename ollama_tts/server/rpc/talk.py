@@ -1,6 +1,7 @@
 """`Talk`: one stream. One task reads requests into a conversation, one writes what comes of it."""
 
 import asyncio
+import math
 from collections.abc import Iterator
 from contextlib import aclosing
 
@@ -113,7 +114,7 @@ class Talk:
 
     async def _say(self, text: str) -> None:
         self._spoke = True
-        self._conversation.ask = self._wishes.ask(self._context.time_remaining())
+        self._conversation.ask = self._wishes.ask(remaining_s(self._context))
         turn = await self._conversation.say(text)
         if turn is not None and turn not in self._soundings:
             self._soundings[turn] = Sounding(turn, opus=self._wishes.opus)
@@ -185,6 +186,12 @@ class Talk:
 async def _read_one(context: Context) -> TtsRequest | None:
     request: object = await context.read()
     return request if isinstance(request, TtsRequest) else None
+
+
+def remaining_s(context: Context) -> float:
+    """Seconds to the call's deadline, down to 0; infinite where the caller sets none."""
+    given: object = context.time_remaining()  # None, whatever its stub says
+    return given if isinstance(given, int | float) else math.inf
 
 
 def _host(peer: str) -> str:

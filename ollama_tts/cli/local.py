@@ -1,17 +1,18 @@
 """`Local`: a node in this process speaks, without a port."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
 from ollama_tts.cli.job import Job, Sound
 from ollama_tts.cli.stretches import joined
 from ollama_tts.client import OnProgress, SpeechChunk, SpeechEnd
 from ollama_tts.node import Node
-from ollama_tts.protocol.ollama import ProgressResponse, PullRequest
+from ollama_tts.protocol.ollama import GenerateRequest, ProgressResponse, PullRequest
 from ollama_tts.service.events import (
     AudioChunk,
     AudioFormat,
     SpeechDone,
+    SpeechEvent,
     SpeechRequest,
     SpeechStarted,
 )
@@ -59,7 +60,7 @@ class Local:
     ) -> Sound:
         request = SpeechRequest(job.model, text, options, whole=whole)
         audio = AudioFormat("", "", 0)
-        async with aclosing(self._node.speech.speak(request)) as events:
+        async with aclosing(self._events(request, text)) as events:
             async for event in events:
                 if isinstance(event, SpeechStarted):
                     audio = event.audio
@@ -67,6 +68,15 @@ class Local:
                     yield _chunk(event, audio)
                 else:
                     yield _end(event, audio)
+
+    def _events(self, request: SpeechRequest, text: str) -> AsyncGenerator[SpeechEvent, None]:
+        """The text spoken, or what a language model answers to it, as a server would."""
+        model = self._node.models.resolve(request.model)
+        asked = GenerateRequest(model=request.model, prompt=text, options=dict(request.options))
+        question = self._node.spoken.question(model, asked)
+        if question is None:
+            return self._node.speech.speak(request)
+        return self._node.spoken.speak(request, question)
 
 
 def _chunk(chunk: AudioChunk, audio: AudioFormat) -> SpeechChunk:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ollama_tts.backends.chattts import layout
-from ollama_tts.backends.chattts.linear import DenseWeight, Linear
+from ollama_tts.backends.chattts.linear import Maker, Product
 from ollama_tts.backends.chattts.stream_conv import Block, Conv, flattened
 from ollama_tts.backends.chattts.weights import Checkpoint
 
@@ -26,25 +26,26 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads one weight file's tensors as float32 on one device."""
+    """Reads one weight file's tensors as float32 on one device; `make` makes its products."""
 
     checkpoint: Checkpoint
     file: str
     device: torch.device
+    make: Maker
 
     def tensor(self, name: str) -> Tensor:
         """The tensor `name`."""
         return self.checkpoint.tensor(self.file, name, torch.float32, self.device)
 
-    def linear(self, name: str) -> Linear:
+    def linear(self, name: str, *, coarse: bool) -> Product:
         """A product with its bias."""
-        return Linear(DenseWeight(self.tensor(f"{name}.weight")), self.tensor(f"{name}.bias"))
+        return self.make(self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), coarse=coarse)
 
     def conv(self, name: str, *, bias: bool) -> Conv:
         """A convolution over all channels."""
         weight = self.tensor(f"{name}.weight")
         shift = self.tensor(f"{name}.bias") if bias else None
-        matrix = Linear(DenseWeight(flattened(weight)), shift)
+        matrix = self.make(flattened(weight), shift, coarse=False)
         return Conv(matrix, channels=weight.shape[1], kernel=weight.shape[2])
 
     def norm(self, name: str) -> tuple[Tensor, Tensor]:
@@ -58,15 +59,15 @@ class Reader:
             bias=self.tensor(f"{name}.dwconv.bias"),
             dilation=dilation,
             norm=self.norm(f"{name}.norm"),
-            grow=self.linear(f"{name}.pwconv1"),
-            shrink=self.linear(f"{name}.pwconv2"),
+            grow=self.linear(f"{name}.pwconv1", coarse=True),
+            shrink=self.linear(f"{name}.pwconv2", coarse=True),
             scale=self.tensor(f"{name}.{scale}"),
         )
 
 
-def decoder_stages(checkpoint: Checkpoint, device: torch.device) -> list[Stage]:
+def decoder_stages(checkpoint: Checkpoint, device: torch.device, make: Maker) -> list[Stage]:
     """The Decoder, first stage first."""
-    reader = Reader(checkpoint, layout.DECODER, device)
+    reader = Reader(checkpoint, layout.DECODER, device, make)
     coef = reader.tensor("coef").flatten()
     blocks = [
         Stage(reader.block(f"decoder.decoder_block.{i}", scale="weight", dilation=2))

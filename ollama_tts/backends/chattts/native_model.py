@@ -1,6 +1,8 @@
 """`NativeStepModel`: the engine's `StepModel` with the language model in the native library.
 
-Decoder and vocoder are the same torch code as everywhere.
+Decoder and vocoder are the same torch code as everywhere, but their products, nearly all of their
+work, are made in the native library too: in float32, and those inside the residual blocks in int8
+(with 16-bit inputs) where the language model is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from ollama_tts.backends.chattts import layout
 from ollama_tts.backends.chattts.memory import guarded
 from ollama_tts.backends.chattts.native.step import NativeShape, NativeStep, Part
+from ollama_tts.backends.chattts.native_products import native_maker
 from ollama_tts.backends.chattts.renderer import Renderer, Synthesizer
 from ollama_tts.backends.chattts.vocabulary import folded_head
 from ollama_tts.backends.chattts.weights import Checkpoint
@@ -61,7 +64,8 @@ class NativeStepModel:
         for part, layer, values in _parts(checkpoint):
             self._step.fill(part, values, layer=layer)
         assert self._step.ready
-        self._synthesizer = Synthesizer(checkpoint, CPU)
+        make = native_maker(shape.threads, int8=shape.mode == "int8", path=shape.path)
+        self._synthesizer = Synthesizer(checkpoint, CPU, make)
         self._renderer = Renderer(self._synthesizer)
         self._speech: set[int] = set()
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ollama_tts.backends.chattts.decoder import decoder_stages, frames_of
+from ollama_tts.backends.chattts.linear import Maker, dense_product
 from ollama_tts.backends.chattts.stream_conv import Frames
 from ollama_tts.backends.chattts.vocos import Head, Overlap, total_nbytes, vocos_stages
 from ollama_tts.backends.chattts.weights import Checkpoint
@@ -32,12 +33,20 @@ class StreamState:
 
 
 class Synthesizer:
-    """Decoder and vocoder of one model on one device, in float32."""
+    """Decoder and vocoder of one model on one device, in float32.
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+    `make` makes their products, by default in torch and float32 too.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, device: torch.device, make: Maker = dense_product
+    ) -> None:
         self._width = checkpoint.config.gpt.hidden_size
-        self._stages = [*decoder_stages(checkpoint, device), *vocos_stages(checkpoint, device)]
-        self._head = Head(checkpoint, device)
+        self._stages = [
+            *decoder_stages(checkpoint, device, make),
+            *vocos_stages(checkpoint, device, make),
+        ]
+        self._head = Head(checkpoint, device, make)
         self._device = device
 
     @property

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ollama_tts.backends.chattts.linear import Linear
+from ollama_tts.backends.chattts.linear import Product
 
 FRAME_TILE = 32
 
@@ -98,7 +98,7 @@ class Conv:
     `matrix` makes its one product; build it from `flattened(weight)`.
     """
 
-    def __init__(self, matrix: Linear, channels: int, kernel: int) -> None:
+    def __init__(self, matrix: Product, channels: int, kernel: int) -> None:
         self._matrix = matrix
         self._channels = channels
         self._kernel = kernel
@@ -139,8 +139,8 @@ class Block:
     bias: Tensor
     dilation: int
     norm: tuple[Tensor, Tensor]
-    grow: Linear
-    shrink: Linear
+    grow: Product
+    shrink: Product
     scale: Tensor
 
     @property

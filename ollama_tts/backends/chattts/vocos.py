@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from ollama_tts.backends.chattts import layout
 from ollama_tts.backends.chattts.decoder import Reader, Stage
+from ollama_tts.backends.chattts.linear import Maker
 from ollama_tts.backends.chattts.stream_conv import FRAME_TILE, layer_norm
 from ollama_tts.backends.chattts.weights import Checkpoint
 
@@ -19,9 +20,9 @@ MAX_MAGNITUDE = 1e2
 OVERLAP = 3
 
 
-def vocos_stages(checkpoint: Checkpoint, device: torch.device) -> list[Stage]:
+def vocos_stages(checkpoint: Checkpoint, device: torch.device, make: Maker) -> list[Stage]:
     """The backbone, first stage first."""
-    reader = Reader(checkpoint, layout.VOCOS, device)
+    reader = Reader(checkpoint, layout.VOCOS, device, make)
     first, final = reader.norm("backbone.norm"), reader.norm("backbone.final_layer_norm")
     blocks = [
         Stage(reader.block(f"backbone.convnext.{i}", scale="gamma", dilation=1))
@@ -47,9 +48,9 @@ class Overlap:
 class Head:
     """Spectrum, inverse transform and overlap-add."""
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
-        reader = Reader(checkpoint, layout.VOCOS, device)
-        self._out = reader.linear("head.out")
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, make: Maker) -> None:
+        reader = Reader(checkpoint, layout.VOCOS, device, make)
+        self._out = reader.linear("head.out", coarse=False)
         self._window = reader.tensor("head.istft.window")
         self._size = checkpoint.config.vocos.n_fft
         self._hop = checkpoint.config.vocos.hop_length

@@ -40,11 +40,11 @@ class Chosen:
 async def listed(node: Node) -> list[Named]:
     """All voices of all models, the default model's first: clients take the first as theirs."""
     models = await asyncio.to_thread(node.store.list)
-    default = default_model(node).lower()
-    models.sort(key=lambda model: (model.name.short.lower() != default, model.name.short))
+    default = _folded(default_model(node))
+    models.sort(key=lambda model: (_folded(model.name.short) != default, model.name.short))
     voices: list[Named] = []
     for model in models:
-        name = model.name.short
+        name = model.name.short.removesuffix(":latest")
         known = node.catalog.voices(model.config.model_format)
         voices += [
             Named(f"{name}/{voice.id}", name, voice.id, f"{voice.name} ({name})", (voice.language,))
@@ -101,12 +101,12 @@ class Wish:
 
 
 def _by_name(voices: Sequence[Named], name: str, speaker: str) -> Chosen:
-    folded = name.lower()
+    folded = _folded(name)
     for voice in voices:
-        if voice.name.lower() == folded:
+        if _folded(voice.name) == folded:
             chosen = speaker or voice.voice
             return Chosen(voice.model, {"voice": chosen} if chosen else {})
-    if any(voice.model.lower() == folded for voice in voices):
+    if any(_folded(voice.model) == folded for voice in voices):
         return Chosen(name, {"voice": speaker} if speaker else {})
     raise InvalidOption(f"voice {name!r} must be one of {_some([v.name for v in voices])}")
 
@@ -120,6 +120,11 @@ def _by_language(voices: Sequence[Named], language: str) -> Chosen:
             return Chosen(voice.model, options | ({"voice": voice.voice} if voice.voice else {}))
     spoken = sorted({spoken for voice in voices for spoken in voice.languages})
     raise InvalidOption(f"language {language!r} must be one of {', '.join(spoken)}")
+
+
+def _folded(name: str) -> str:
+    """A name as two spellings of the same one agree."""
+    return name.lower().replace(":latest", "")
 
 
 def _some(names: Sequence[str]) -> str:

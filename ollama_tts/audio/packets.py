@@ -29,10 +29,12 @@ class OpusPackets:
     Packets are encoded as they are asked for, so whoever stops asking stops the work.
 
     Raises:
-        KeyError, ValueError: From PyAV, where `sample_rate_hz` is not one of `OPUS_RATES_HZ`.
+        ValueError: `sample_rate_hz` is not one of `OPUS_RATES_HZ`.
     """
 
     def __init__(self, sample_rate_hz: int) -> None:
+        if sample_rate_hz not in OPUS_RATES_HZ:
+            raise ValueError(f"sample rate {sample_rate_hz} Hz must be one of {OPUS_RATES_HZ}")
         codec = av.CodecContext.create("libopus", "w")
         assert isinstance(codec, AudioCodecContext)
         self.sample_rate_hz = sample_rate_hz

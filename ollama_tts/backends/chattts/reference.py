@@ -36,6 +36,13 @@ def quiet() -> Iterator[None]:
         yield
 
 
+def _hush() -> None:
+    """No progress bars and notices of transformers in a server's log."""
+    theirs = importlib.import_module("transformers.utils.logging")
+    theirs.disable_progress_bar()
+    theirs.set_verbosity_error()
+
+
 def load_chat(files: Mapping[str, Path], config: ChatTTSConfig, device: torch.device) -> Chat:
     """A loaded `ChatTTS.Chat`. `files` maps relative paths to files, as in `LocalModel.files`.
 
@@ -52,6 +59,7 @@ def load_chat(files: Mapping[str, Path], config: ChatTTSConfig, device: torch.de
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path.resolve())
         try:
+            _hush()
             chat = importlib.import_module("ChatTTS").Chat()
             _fit(chat.config, config)
             paths = {k: os.path.join(root, v) for k, v in asdict(chat.config.path).items()}  # noqa: PTH118  # upstream adds texts to it

@@ -1,21 +1,26 @@
 """A stored model, loaded as a server loads it, says what it was asked to say."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from ollama_tts.backends.base import Runner
 from ollama_tts.backends.chattts.backend import ChatTTSBackend
 from ollama_tts.backends.chattts.estimate import estimate
 from ollama_tts.backends.chattts.loading import choose
 from ollama_tts.backends.chattts.weights import Checkpoint
+from ollama_tts.engine.step_model import Job
 from ollama_tts.engine.utterance import Utterance
 from ollama_tts.errors import (
     EngineDead,
+    GenerationFailed,
     InvalidOption,
     InvalidWeights,
     LoadFailed,
@@ -108,10 +113,49 @@ async def test_same_seed_same_sound_in_any_company(runner: Runner) -> None:
     assert len(different) != len(alone) or not np.array_equal(different, alone)
 
 
-async def test_refining_first_says_the_same(runner: Runner) -> None:
+@pytest.mark.parametrize("backend", ["torch", "native"])
+async def test_refining_first_says_the_same(mini: Checkpoint, backend: str) -> None:
+    runner = load(mini, backend=backend, quantization="fp32")
     sentence = SAMPLES[0]
     sound, _ = await say(runner, utterance(sentence, refine_text=True, oral=2, laugh=0, break_=6))
     check_said(sentence, sound)
+    assert runner.memory.total_bytes > 40e6
+    await runner.close()
+
+
+async def test_what_never_begins_fails_alone(mini: Checkpoint) -> None:
+    """An end token that always comes first: three attempts, then an error; others speak on."""
+    end = torch.full((626,), -1e4)
+    end[625] = 1e4
+    runner = load(mini, backend="torch", quantization="fp32")
+    model = runner._engine._floor._model  # type: ignore[attr-defined]
+    starts, start, logits = [], model.start, model._vocabulary.code_logits
+    doomed: set[int] = set()
+
+    def note(slot: int, job: Job, attempt: int) -> None:
+        if job.max_tokens == 33:
+            starts.append(attempt)
+            doomed.add(slot)
+        else:
+            doomed.discard(slot)
+        start(slot, job, attempt)
+
+    def ending(hidden: torch.Tensor) -> torch.Tensor:
+        made: torch.Tensor = logits(hidden)
+        slots = [s for s in model._running if not model._running[s].drawn]
+        if len(made) == 1 and slots and slots[0] in doomed:
+            made[:] = end
+        return made
+
+    model.start, model._vocabulary.code_logits = note, ending
+    good = utterance(SAMPLES[1], num_predict=40)
+    await say(runner, good)
+    with pytest.raises(GenerationFailed, match="ended at once, 3 times"):
+        await say(runner, utterance(SAMPLES[0], num_predict=33))
+    assert starts == [0, 1, 2]
+    sound, _ = await say(runner, good)
+    assert len(sound) == (2 * 40 - 1) * 256
+    await runner.close()
 
 
 async def test_it_is_stopped_where_asked(runner: Runner) -> None:
@@ -206,4 +250,31 @@ async def test_reference_speaks(mini: Checkpoint) -> None:
     with pytest.raises(InvalidOption):
         await say(runner, utterance(sentence, voice="nobody"))
     assert runner.traits.notes["backend"] == "reference"
+    assert runner.memory.total_bytes == pytest.approx(4 * mini.parameters(), rel=0.02)
+    assert runner.count("good morning") == 2
+    seen = []
+
+    def ends_at_once(*_args: object, **options: Any) -> Iterator[object]:  # noqa: ANN401
+        """What upstream does when a seeded text begins with the end token."""
+        seen.append(options["params_infer_code"].manual_seed)
+        yield from ()
+        raise UnboundLocalError("wavs")
+
+    runner._chat.infer = ends_at_once  # type: ignore[attr-defined]
+    with pytest.raises(GenerationFailed, match="ended at once, 3 times"):
+        await say(runner, utterance(sentence))
+    assert len(set(seen)) == 3
     await runner.close()
+
+
+def test_what_the_reference_lacks(mini: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = LoadOptions(backend="reference")
+    assert ChatTTSBackend().estimate(stored(mini), options).total_bytes == pytest.approx(
+        4 * mini.parameters(), rel=0.02
+    )
+    lacking = {k: v for k, v in mini.files.items() if k != "asset/DVAE.safetensors"}
+    with pytest.raises(InvalidWeights, match=r"also needs asset/DVAE\.safetensors"):
+        ChatTTSBackend().load(replace(stored(mini), files=lacking), options)
+    monkeypatch.setitem(sys.modules, "ChatTTS", None)
+    with pytest.raises(LoadFailed, match=r"ChatTTS 0\.2\.5 with transformers"):
+        ChatTTSBackend().load(stored(mini), options)

@@ -1,6 +1,7 @@
 """Speaker strings as upstream spells them, and nothing hostile gets through."""
 
 import lzma
+from pathlib import Path
 
 import numpy as np
 import pybase16384
@@ -21,7 +22,7 @@ from ollama_tts.backends.chattts.speaker import (
     normalized,
 )
 from ollama_tts.backends.chattts.weights import Checkpoint
-from ollama_tts.errors import InvalidWeights
+from ollama_tts.errors import InvalidWeights, LoadFailed
 
 
 @given(st.binary(min_size=1, max_size=200))
@@ -97,3 +98,22 @@ def test_no_string_unfolds_without_bound() -> None:
 def test_what_is_no_voice_prompt(codes: np.ndarray[tuple[int, int], np.dtype[np.int32]]) -> None:
     with pytest.raises(InvalidSpeaker):
         decode_codes(encode_codes(codes.astype(np.int32)), 4, 625, 100)
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(upstream, "PACKAGE", "no_such_package")
+    with pytest.raises(LoadFailed, match=r"pip install no_such_package==0\.2\.5"):
+        upstream.spk_stat()
+    (tmp_path / "empty_package/config").mkdir(parents=True)
+    (tmp_path / "empty_package/config/config.py").write_text("spk_stat: str\nother: int = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(upstream, "PACKAGE", "empty_package")
+    with pytest.raises(LoadFailed, match="holds no speaker statistics"):
+        upstream.spk_stat()
+    with pytest.raises(LoadFailed, match=r"lacks res/homophones_map\.json"):
+        upstream.homophones()
+
+
+def test_damaged_statistics() -> None:
+    with pytest.raises(InvalidWeights, match="spk_stat is damaged"):
+        Statistics("abc", 256)

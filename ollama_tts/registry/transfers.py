@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 
+from ollama_tts.errors import Cancelled
 from ollama_tts.names import Digest
 from ollama_tts.registry.download import Report
 
@@ -44,6 +45,7 @@ class Transfers:
 
         Raises:
             OllamaTTSError: What `work` raises.
+            Cancelled: The node is closing.
         """
         while True:
             transfer, mine = await self._join(digest, total, work)
@@ -55,7 +57,9 @@ class Transfers:
                     await asyncio.wait({task}, timeout=self._report_s)
             finally:
                 await self._leave(transfer)
-            failed = task.cancelled() or task.exception() is not None
+            if task.cancelled():
+                raise Cancelled(f"blob {digest}: the download was ended, the server stops")
+            failed = task.exception() is not None
             if mine or not failed:
                 task.result()
                 yield transfer.total, transfer.total

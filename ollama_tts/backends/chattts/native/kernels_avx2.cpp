@@ -14,6 +14,8 @@ namespace {
 constexpr int kMaxRows = 2;
 #include "kernels_body.h"
 
+#include "kernels_attention.h"
+
 #include "kernels_int16.h"
 
 // Half a panel (16 outputs) at a time. Weights widen to 16 bits; a multiply-add gives two partial

@@ -14,6 +14,8 @@ namespace {
 constexpr int kMaxRows = 8;
 #include "kernels_body.h"
 
+#include "kernels_attention.h"
+
 // Quantise a row into `planes` rows of signed bytes: 8-bit inputs q, or 16-bit inputs as
 // q = 256 * high + low. The planes follow each other.
 inline void prepare_int8(const float* x, const Matrix& m, int row, const Input& in) {

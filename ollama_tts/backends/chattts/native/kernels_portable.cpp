@@ -10,6 +10,8 @@ namespace {
 constexpr int kMaxRows = 2;
 #include "kernels_body.h"
 
+#include "kernels_attention.h"
+
 #include "kernels_int16.h"
 
 struct Int8 {

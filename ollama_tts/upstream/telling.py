@@ -6,13 +6,13 @@ minutes must not hold the language model's place for as long.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 import msgspec
 
 from ollama_tts.errors import Busy, InvalidRequest, OllamaFailed, OllamaTTSError
-from ollama_tts.upstream.client import BROKEN, Ask, Reply, Upstream
+from ollama_tts.upstream.client import BROKEN, Ask, HeaderLines, Reply, Upstream
 from ollama_tts.upstream.thinking import Unthought
 
 WAITING_PARTS = 8192
@@ -23,11 +23,15 @@ _MAX_ERROR_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a language model is asked: `body` for `path` (`/api/chat` or `/api/generate`)."""
+    """What a language model is asked: `body` for `path` (`/api/chat` or `/api/generate`).
+
+    `via` holds the fields that tell which servers the request has come through.
+    """
 
     llm: str
     path: str
     body: Mapping[str, object]
+    via: HeaderLines = ()
 
 
 class _Said(msgspec.Struct):
@@ -80,13 +84,14 @@ class Telling:
 
     async def _read(self) -> None:
         spoken = Unthought()
-        async for line in self._lines():
-            said = line.message.content if line.message else line.response
-            await self._put(spoken.feed(said))
-            if line.done:
-                self.done_reason = line.done_reason
-                await self._put(spoken.finish())
-                return
+        async with aclosing(self._lines()) as lines:
+            async for line in lines:
+                said = line.message.content if line.message else line.response
+                await self._put(spoken.feed(said))
+                if line.done:
+                    self.done_reason = line.done_reason
+                    await self._put(spoken.finish())
+                    return
         raise OllamaFailed(BROKEN)
 
     async def _put(self, part: str) -> None:
@@ -94,9 +99,13 @@ class Telling:
             await self._room.acquire()
             self._parts.put_nowait(part)
 
-    async def _lines(self) -> AsyncIterator[_Line]:
+    async def _lines(self) -> AsyncGenerator[_Line, None]:
         body = msgspec.json.encode(self._question.body)
-        headers = [(b"Content-Type", b"application/json"), (b"Accept", b"application/x-ndjson")]
+        headers = [
+            (b"Content-Type", b"application/json"),
+            (b"Accept", b"application/x-ndjson"),
+            *self._question.via,
+        ]
         async with self._upstream.open(Ask("POST", self._question.path, headers, body)) as reply:
             if reply.status != 200:
                 raise await self._refused(reply)

@@ -113,6 +113,15 @@ def test_a_ring_is_known_when_a_request_comes_back(
             "ollama_tts.upstream.client"
         }
         assert sum("status 508" in record.message for record in caplog.records) == 3
+        for server in ring:
+            body = {"model": "talker", "from": "tone", "parameters": {"llm": "talker"}}
+            made = httpx.post(f"{server.url}/api/create", json=body, timeout=60)
+            assert made.text.endswith('{"status":"success"}\n')
+        answer = httpx.post(
+            f"{url}/api/generate", json={"model": "talker", "prompt": "Hi"}, timeout=60
+        )
+        assert answer.status_code == 502
+        assert "leads back to this server" in answer.json()["error"]
     finally:
         for server in ring:
             server.stop()

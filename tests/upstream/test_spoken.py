@@ -1,6 +1,7 @@
 """What a language model answers, spoken while it is written. The voice `tone` proves the words."""
 
 import base64
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,29 +12,26 @@ import pytest
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.tone_listener import listen_s16
 from tests.support.upstream import (
-    Bytes,
     Cut,
     ErrorLine,
     FakeOllama,
-    Refusal,
     Step,
     Thought,
     Wait,
 )
-from tests.support.wire import lines_of, wire
+from tests.support.wire import Wire, lines_of, wire
+from tests.upstream.conftest import make_talker
 
 LLM = "qwen3:latest"
 ANSWER = "Good morning to you. It is half past nine, and the sun is out. Shall we go?"
 TOKENS = [ANSWER[at : at + 3] for at in range(0, len(ANSWER), 3)]
-MODELFILE = "FROM tone\nPARAMETER llm qwen3\nSYSTEM You are brief.\n"
 
 
 @pytest.fixture(autouse=True)
 def talker(front: LiveServer, behind: FakeOllama) -> None:
     """A model of ours whose words are a language model's."""
     behind.models[LLM] = TOKENS
-    body = {"model": "talker", "modelfile": MODELFILE, "stream": False}
-    assert httpx.post(f"{front.url}/api/create", json=body, timeout=60).status_code == 200
+    make_talker(front)
 
 
 def heard(text: str | None) -> str:
@@ -156,6 +154,33 @@ def test_leaving_while_the_voice_is_behind_stops_both(
     idle(front)
 
 
+@pytest.mark.parametrize("model", ["talker", "qwen3"])
+def test_many_who_leave_at_any_moment_leave_nothing_behind(
+    front: LiveServer, behind: FakeOllama, model: str
+) -> None:
+    behind.models[LLM] = [*["This is one more sentence. "] * 5, Wait()]
+    chance = random.Random(model)
+    present: list[Wire] = []
+    for _ in range(60):
+        caller = Wire(front.address)
+        options = {"tone_rate": chance.choice([0.0, 1.0])}
+        caller.post("/api/generate", {"model": model, "prompt": "Hi", "options": options})
+        if chance.random() < 0.5:
+            assert caller.head()[0] == 200
+            caller.chunk()
+        present.append(caller)
+        if len(present) > 3:
+            present.pop(chance.randrange(4)).close()
+    for caller in present:
+        caller.close()
+    idle(front)
+    behind.until(lambda it: it.left == len(it.asked("/api/generate")))
+    assert behind.left > 30
+    behind.models[LLM] = ["All is well."]
+    body = {"model": "talker", "prompt": "Hi"}
+    assert lines_of(httpx.post(f"{front.url}/api/generate", json=body).content)[-1]["done"]
+
+
 def test_a_whole_answer_that_nobody_awaits_stops_both(
     front: LiveServer, behind: FakeOllama
 ) -> None:
@@ -191,36 +216,6 @@ def test_thinking_is_not_spoken(
         assert answer.thinking == ANSWER
     assert behind.asked("/api/chat")[0].json["think"] is True
     assert "think" not in behind.asked("/api/generate")[0].json
-
-
-@pytest.mark.parametrize(
-    ("script", "status", "text"),
-    [
-        ([Refusal(404, "model 'qwen3' not found")], 502, "model 'qwen3' not found"),
-        ([Refusal(400, "no such thing")], 400, "no such thing"),
-        ([Refusal(503, "server busy", {"Retry-After": "7"})], 503, "server busy"),
-        ([Refusal(500, "out of memory")], 502, "out of memory"),
-        ([ErrorLine("runner died")], 502, "runner died"),
-        (["Good", ErrorLine("runner died")], 502, "runner died"),
-        ([Cut()], 502, "broke off"),
-        (["Good", Cut()], 502, "broke off"),
-        ([Bytes(b"<html>\n")], 502, "not understood"),
-        ([" ", "\n"], 502, "answered nothing"),
-        (["<think>Nothing to say."], 502, "answered nothing"),
-        (["\U0001f600"], 400, "nothing that can be spoken"),
-    ],
-)
-@pytest.mark.parametrize("stream", [True, False])
-def test_failures_before_the_first_sound_are_statuses(
-    http: httpx.Client, front: LiveServer, behind: FakeOllama,
-    script: list[Step], status: int, text: str, stream: bool,
-) -> None:  # fmt: skip
-    behind.models[LLM] = script
-    answer = http.post("/api/generate", json={"model": "talker", "prompt": "Hi", "stream": stream})
-    assert answer.status_code == status
-    assert text in answer.json()["error"]
-    assert answer.headers.get("retry-after") == ("7" if status == 503 else None)
-    idle(front)
 
 
 @pytest.mark.parametrize("last", [ErrorLine("runner died"), Cut()])

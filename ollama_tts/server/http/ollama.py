@@ -21,6 +21,7 @@ from ollama_tts.server.http.accept import Wanted, wanted
 from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read_struct
 from ollama_tts.server.http.errors import error_line
+from ollama_tts.server.http.proxy import question_of
 from ollama_tts.server.http.reply import json_reply
 from ollama_tts.server.http.speaking import (
     Shape,
@@ -67,7 +68,7 @@ async def generate(request: Request) -> ASGIApp:
             return Waiting(functools.partial(_unload, asked, model))
         if body.raw and (body.template or body.system or body.context):
             raise InvalidRequest("raw mode does not support template, system, or context")
-        question = asked.node.spoken.question(model, body) if body.prompt else None
+        question = question_of(request, model, body) if body.prompt else None
         _check_capabilities(asked, model, "insert" if body.suffix else "", question)
         if not body.prompt:
             return Waiting(functools.partial(_load, asked, model))
@@ -100,7 +101,7 @@ async def chat(request: Request) -> ASGIApp:
         model = asked.node.models.resolve(body.model)
         if not body.messages and asked.keep_alive_s == 0:
             return Waiting(functools.partial(_unload, asked, model))
-        question = asked.node.spoken.question(model, body) if body.messages else None
+        question = question_of(request, model, body) if body.messages else None
         _check_capabilities(asked, model, "tools" if body.tools else "", question)
         if not body.messages:
             return Waiting(functools.partial(_load, asked, model))

@@ -9,6 +9,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 import msgspec
@@ -19,13 +20,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ollama_tts.errors import InvalidName, InvalidRequest, ModelNotFound, OllamaFailed
 from ollama_tts.node import Node
 from ollama_tts.protocol.codec import convert, encode, encode_line, parse
-from ollama_tts.protocol.ollama import NamedRequest
+from ollama_tts.protocol.ollama import ChatRequest, GenerateRequest, NamedRequest
 from ollama_tts.server.http.asking import node_of
 from ollama_tts.server.http.body import read, read_struct
 from ollama_tts.server.http.errors import Refused, error_body
 from ollama_tts.server.http.stream import STALL_S, while_connected
-from ollama_tts.upstream.client import Ask, Reply, Upstream
+from ollama_tts.store.model import LocalModel
+from ollama_tts.upstream.client import Ask, HeaderLines, Reply, Upstream
 from ollama_tts.upstream.headers import answered, asked
+from ollama_tts.upstream.telling import Question
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +83,28 @@ def _refuse_round(request: Request, upstream: Upstream) -> None:
     """
     if upstream.mark in request.headers.get("via", ""):
         raise Refused("loop: OLLAMA_UPSTREAM leads back to this server", LOOP_DETECTED)
+
+
+def _via(request: Request) -> HeaderLines:
+    return [(name, text) for name, text in request.headers.raw if name == b"via"]
+
+
+def question_of(
+    request: Request, model: LocalModel, body: GenerateRequest | ChatRequest
+) -> Question | None:
+    """What a language model is to be asked for a request; None where its own text is spoken.
+
+    Raises:
+        Refused: 508; this server has asked for it itself.
+        Unsupported: There is no upstream.
+        InvalidRequest: The option `llm` is no text, or a message is none.
+    """
+    node = node_of(request)
+    question = node.spoken.question(model, body)
+    if question is None or node.upstream is None:
+        return question
+    _refuse_round(request, node.upstream)
+    return replace(question, via=_via(request))
 
 
 def _ask(request: Request, body: bytes) -> Ask:
@@ -166,8 +191,7 @@ async def merged(
     if node.upstream is None:
         return list(ours)
     _refuse_round(request, node.upstream)
-    via = [(name, text) for name, text in request.headers.raw if name == b"via"]
-    theirs = await node.upstream.listed(target, key, via)
+    theirs = await node.upstream.listed(target, key, _via(request))
     return [*ours, *await asyncio.to_thread(_foreign, node, theirs)]
 
 

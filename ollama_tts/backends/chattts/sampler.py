@@ -109,7 +109,9 @@ def _penalised(scores: Tensor, rows: Rows) -> Tensor:
     """Ids of the last tokens made less likely, by the penalty to the power of their count."""
     rows_total, codebooks, ids_total = scores.shape
     counts = scores.new_zeros(rows_total, codebooks, ids_total + 1)
-    window = rows.window[:, :codebooks]
+    # Beyond the ids lies what a row has not drawn yet, and what neighbours in a block step draw
+    # from a larger vocabulary.
+    window = rows.window[:, :codebooks].clamp(max=ids_total)
     counts.scatter_add_(-1, window, torch.ones_like(window, dtype=scores.dtype))
     alpha = rows.penalty[:, None, None] ** counts[..., :-1]
     return torch.where(scores < 0, scores * alpha, scores / alpha)

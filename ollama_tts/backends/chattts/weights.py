@@ -31,6 +31,10 @@ class Checkpoint:
 
     def __init__(self, files: Mapping[str, Path]) -> None:
         missing = [name for name in layout.REQUIRED if name not in files]
+        if any(name.lower().endswith(".gguf") for name in files):
+            raise InvalidWeights(
+                "chattts models are read from safetensors in the official layout, not from GGUF"
+            )
         if missing:
             raise InvalidWeights(f"this is no ChatTTS checkpoint: {', '.join(missing)} missing")
         self.files = dict(files)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ollama_tts.backends.chattts.gpt import Precision
-from ollama_tts.backends.chattts.prompt import VoicePrompt
+from ollama_tts.backends.chattts.prompt import RefineLevels, VoicePrompt
 from ollama_tts.backends.chattts.speaker import Statistics, normalized
 from ollama_tts.backends.chattts.step_model import Plan, TorchStepModel
 from ollama_tts.backends.chattts.weights import Checkpoint
 from ollama_tts.engine.step_model import Job, Prefill, Sampling, Window
 from ollama_tts.errors import OutOfMemory
-from tests.backends.chattts.conftest import prompter
+from tests.backends.chattts.conftest import prompter, voice
 from tests.support.chattts import CPU, FP32, run_alone, run_together, step_model
 
 T = TypeVar("T")
@@ -223,3 +223,19 @@ def test_no_room_for_one_more(tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch)
         model.step([], [0])
     np.testing.assert_array_equal(model.codes(0), expected)
     model.start(1, second, 0)
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_refining_and_speaking_share_a_step(mini: Checkpoint, block: bool) -> None:
+    """A job that writes text beside one that speaks: each does what it does alone."""
+    made = prompter(mini)
+    text = "Good morning, how are you today."
+    writes = Job(made.refine(text, "en", RefineLevels()), Sampling(), 1, 40, kind="text")
+    speaks = Job(made.speech(text, "en", voice(mini, "ben")), Sampling(), 1, 40)
+    model = step_model(mini, block=block, text_end=made.refine_end, slots=4)
+    alone = [run_alone(model, job) for job in (writes, speaks)]
+    assert alone[0].outcome == "end"
+    assert made.refined(alone[0].codes[:, 0].tolist()) == "good morning, how are you today."
+    together = run_together(model, [writes, speaks])
+    for ours, theirs in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(ours, theirs.codes)

@@ -57,6 +57,15 @@ def test_every_fault_is_named(tiny: Checkpoint, tmp_path: Path) -> None:
         Checkpoint({**tiny.files, layout.VOCOS: tmp_path / "garbage"})
 
 
+def test_what_is_no_checkpoint(tiny: Checkpoint, tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidWeights, match=r"no ChatTTS checkpoint: asset/gpt/model\.safetensors"
+    ):
+        Checkpoint({layout.CONFIG: tiny.files[layout.CONFIG]})
+    with pytest.raises(InvalidWeights, match="not from GGUF"):
+        Checkpoint({"model.gguf": tmp_path / "x"})
+
+
 def test_a_file_that_vanishes(tiny: Checkpoint, tmp_path: Path) -> None:
     (tmp_path / "vocos").write_bytes(tiny.files[layout.VOCOS].read_bytes())
     opened = Checkpoint({**tiny.files, layout.VOCOS: tmp_path / "vocos"})

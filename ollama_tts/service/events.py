@@ -1,6 +1,6 @@
 """What services give to doors: speech as events, model work as progress."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -18,7 +18,9 @@ class SpeechRequest:
     """One request to speak.
 
     `model` is the name as the client wrote it. `text` is whole, or an iterator of parts that
-    arrive as they are written (utterances start as soon as they are complete). `template` and
+    arrive as they are written (utterances start as soon as they are complete); `begun`, if given,
+    is awaited before a place is taken, so that nobody waits for a writer's first word in one;
+    what it raises is the answer's failure. `template` and
     `system`, where given, replace the model's own. `keep_alive_s` None keeps what the loaded
     model had (default at load), 0 unloads afterwards, negative or infinite keeps for ever.
     `client` identifies the caller for fairness and stickiness.
@@ -35,6 +37,7 @@ class SpeechRequest:
     request_id: str = ""
     whole: bool = False
     stretch: float = 1.0
+    begun: Callable[[], Awaitable[None]] | None = None
     surface: Surface = "generate"
 
 

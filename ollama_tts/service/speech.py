@@ -94,6 +94,8 @@ class SpeechService:
         asked = self._asked(request, listening)
         around = _around(asked.model, request)
         async with AsyncExitStack() as stack:
+            if request.begun is not None:
+                await asked.deadline.wait(request.begun())
             lease = await asked.deadline.wait(stack.enter_async_context(self._lease(asked)))
             answer = Answer(asked, lease, self._memory, others=self._others)
             script = answer.script(around, self._settings.max_text_chars)

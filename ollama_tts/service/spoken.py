@@ -55,11 +55,14 @@ class SpokenService:
             OllamaTTSError: As `SpeechService.speak`, or as the language model refuses.
         """
         assert self._upstream is not None
-        telling = Telling(self._upstream, asked)
-        async with aclosing(telling.parts()) as parts:
-            text = _Text(parts, asked.llm)
+        async with Telling(self._upstream, asked) as telling:
+            text = _Text(telling.parts(), asked.llm)
             voiced = replace(
-                request, text=text.parts(), system="", options=voice_options(request.options)
+                request,
+                text=text.parts(),
+                begun=telling.begun,
+                system="",
+                options=voice_options(request.options),
             )
             async with aclosing(self._speak(voiced)) as events:
                 async for event in events:

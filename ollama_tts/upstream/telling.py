@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from typing import Self
 
 import msgspec
 
@@ -52,35 +53,51 @@ _LINES: msgspec.json.Decoder[_Line] = msgspec.json.Decoder(_Line)
 
 
 class Telling:
-    """One answer; `done_reason` is the language model's own, once `parts` has ended."""
+    """One answer, asked for on entering; leaving closes the request, wherever it is.
+
+    `done_reason` is the language model's own, once `parts` has ended. What goes wrong is raised
+    by `begun` or `parts`: OllamaFailed where there is no answer, none that is whole, or a model
+    that failed; InvalidRequest where the language model refuses what it was asked; Busy where it
+    has no room.
+    """
 
     def __init__(self, upstream: Upstream, question: Question) -> None:
         self._upstream = upstream
         self._question = question
         self._parts: asyncio.Queue[str | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(WAITING_PARTS)
+        self._begun = asyncio.Event()
+        self._written = False
+        self._reading: asyncio.Task[None]
         self.done_reason = ""
 
-    async def parts(self) -> AsyncGenerator[str, None]:
-        """The text in order, without thinking. Closing it closes the request.
+    async def __aenter__(self) -> Self:
+        self._reading = asyncio.create_task(self._read())
+        self._reading.add_done_callback(self._ended)
+        return self
 
-        Raises:
-            OllamaFailed: No answer, none that is whole, or a model that failed.
-            InvalidRequest: The language model refuses what it was asked.
-            Busy: It has no room.
-        """
-        reading = asyncio.create_task(self._read())
-        reading.add_done_callback(lambda _: self._parts.put_nowait(None))
-        try:
-            while (part := await self._parts.get()) is not None:
-                self._room.release()
-                yield part
-            reading.result()
-        finally:
-            reading.cancel()
-            await asyncio.wait({reading})
-            if not reading.cancelled():
-                reading.exception()  # seen; it was raised above, unless the reader left
+    async def __aexit__(self, *error: object) -> None:
+        self._reading.cancel()
+        await asyncio.wait({self._reading})
+
+    async def begun(self) -> None:
+        """Return when there is text, or the end; thinking is none."""
+        await self._begun.wait()
+        if not self._written:
+            self._reading.result()
+
+    async def parts(self) -> AsyncIterator[str]:
+        """The text in order, without thinking."""
+        while (part := await self._parts.get()) is not None:
+            self._room.release()
+            yield part
+        self._reading.result()
+
+    def _ended(self, reading: "asyncio.Task[None]") -> None:
+        if not reading.cancelled():
+            reading.exception()  # seen; it is raised where the text is read
+        self._begun.set()
+        self._parts.put_nowait(None)
 
     async def _read(self) -> None:
         spoken = Unthought()
@@ -98,6 +115,8 @@ class Telling:
         if part:
             await self._room.acquire()
             self._parts.put_nowait(part)
+            self._written = True
+            self._begun.set()
 
     async def _lines(self) -> AsyncGenerator[_Line, None]:
         body = msgspec.json.encode(self._question.body)

@@ -3,6 +3,7 @@
 import base64
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -334,3 +335,37 @@ def test_without_an_upstream_the_refusal_names_the_setting(alone: LiveServer) ->
     assert answer.status_code == 400
     assert "OLLAMA_UPSTREAM" in answer.json()["error"]
     assert counted(alone, "client_error") == 1
+
+
+@pytest.fixture
+def narrow(tmp_path_factory: pytest.TempPathFactory, behind: FakeOllama) -> Iterator[LiveServer]:
+    """A server of ours that speaks one request at a time."""
+    settings = settings_for(tmp_path_factory.mktemp("narrow") / "models")
+    with serving(replace(settings, upstream=behind.url, num_parallel=1)) as server:
+        make_talker(server)
+        yield server
+
+
+def test_a_language_model_that_has_not_begun_holds_no_place(
+    narrow: LiveServer, behind: FakeOllama
+) -> None:
+    wait = Wait()
+    behind.models[LLM] = [Thought("Let me see."), wait, "Nine."]
+    with wire(narrow.address) as connection:
+        connection.post("/api/generate", {"model": "talker", "prompt": "Hi"})
+        behind.until(lambda it: len(it.seen) == 1)
+        body = {"model": "tone", "prompt": "Me first.", "stream": False}
+        other = httpx.post(f"{narrow.url}/api/generate", json=body, timeout=60).json()
+        assert heard(other["response"]) == "Mefirst."
+        wait.gate.set()
+        assert connection.head()[0] == 200
+        lines = lines_of(b"".join(connection.chunks()))
+    assert heard("".join(line["response"] for line in lines)) == "Nine."
+
+
+def test_a_deadline_holds_for_both(http: httpx.Client, behind: FakeOllama) -> None:
+    behind.models[LLM] = [Wait()]
+    body = {"model": "talker", "prompt": "Hi", "options": {"deadline_ms": 100}}
+    answer = http.post("/api/generate", json=body)
+    assert answer.status_code == 504
+    behind.until(lambda it: it.left == len(it.seen))

@@ -21,7 +21,7 @@ SHARE_OF_FREE = 0.85
 def estimate(config: ChatTTSConfig, choice: Choice) -> Memory:
     """What a model loaded as chosen will occupy."""
     layers = _numbers(config, layout.GPT) * BYTES_A_WEIGHT[choice.quantization]
-    words, sound = _vocabulary(config, choice), _sound(config)
+    words, sound = _vocabulary(config, choice), _sound(config, choice)
     cache = _cache(config, choice)
     total = int(layers + words + sound + cache)
     if choice.device.type != "cuda":
@@ -62,8 +62,13 @@ def _vocabulary(config: ChatTTSConfig, choice: Choice) -> float:
     return gpt.hidden_size * (text + audio * (table + 4))
 
 
-def _sound(config: ChatTTSConfig) -> int:
-    return 4 * (_numbers(config, layout.DECODER) + _numbers(config, layout.VOCOS))
+def _sound(config: ChatTTSConfig, choice: Choice) -> float:
+    """Decoder and vocoder: fp32, but for the products inside the blocks of native int8."""
+    folded = choice.implementation == "native" and choice.quantization == "int8"
+    inner = BYTES_A_WEIGHT["int8"] if folded else 4.0
+    shapes = layout.shapes(config)
+    named = [*shapes[layout.DECODER].items(), *shapes[layout.VOCOS].items()]
+    return sum(math.prod(shape) * (inner if ".pwconv" in name else 4.0) for name, shape in named)
 
 
 def _cache(config: ChatTTSConfig, choice: Choice) -> int:

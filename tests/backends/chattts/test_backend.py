@@ -215,6 +215,16 @@ async def test_quantization_saves_memory(mini: Checkpoint) -> None:
     assert ChatTTSBackend().estimate(stored(mini), LoadOptions()).total_bytes > measured[-1]
 
 
+@pytest.mark.parametrize("quantization", ["fp32", "bf16", "int8"])
+async def test_native_memory_is_foretold(mini: Checkpoint, quantization: str) -> None:
+    options = LoadOptions(backend="native", quantization=quantization)
+    runner = load(mini, backend="native", quantization=quantization)
+    measured = runner.memory.total_bytes
+    await runner.close()
+    foretold = estimate(mini.config, replace(choose(mini.config, options), positions=0))
+    assert foretold.total_bytes == pytest.approx(measured, rel=0.15)
+
+
 async def test_automatic_choice(mini: Checkpoint) -> None:
     runner = load(mini)
     assert runner.traits.notes["backend"] == "native"

@@ -65,7 +65,7 @@ class Doors:
                 ("wyoming", settings.wyoming_address, _wyoming),
             ):
                 if address is not None:
-                    door = await _installed(extra, find)(self._node, address)
+                    door = await installed(extra, find)(self._node, address)
                     opened.push_async_callback(door.aclose)
                     self.open[extra] = door
                     log.info("listening on %s (%s)", door.address.url.partition("//")[2], extra)
@@ -87,13 +87,19 @@ class Doors:
             door.drain(now=now)
 
 
-def _installed(extra: str, find: Callable[[], Open]) -> Open:
+def installed(extra: str, find: Callable[[], Open]) -> Open:
+    """What opens the door of an extra.
+
+    Raises:
+        Failed: The extra is not installed; the text says how it gets there.
+    """
     try:
         return find()
     except ImportError as error:
-        if (error.name or "").startswith("ollama_tts"):
+        missing = (error.name or "").partition(".")[0]
+        if missing == "ollama_tts":
             raise
         raise Failed(
-            f"OLLAMA_TTS_{extra.upper()}_HOST is set, but {error.name} is not installed: "
+            f"OLLAMA_TTS_{extra.upper()}_HOST is set, but {missing} is not installed: "
             f"pip install 'ollama-tts[{extra}]'"
         ) from error

@@ -1,8 +1,11 @@
 """Streams against a live door: whose text came back, in which packets, with which marks."""
 
+from pathlib import Path
+
 import pytest
 
 from ollama_tts.protocol.pb.tts_pb2 import CANCEL, END, FLUSH
+from tests.rpc.conftest import open_rpc
 from tests.support.rpc import Rpc, Stream, heard, heard_opus, sound
 
 
@@ -117,3 +120,18 @@ def test_a_long_text_comes_in_messages_far_below_the_default_limit(rpc: Rpc) -> 
     assert max(response.ByteSize() for response in responses) < 64 * 1024
     assert "".join(response.text for response in responses) == text
     assert heard(responses).replace(" ", "") == text.replace(" ", "")
+
+
+def test_model_system_and_keep_alive_may_come_alone(tmp_path: Path) -> None:
+    with open_rpc(tmp_path / "models", default_model="tone") as rpc:
+        stream = Stream(rpc.channel).send(options={"audio_format": "pcm"})
+        assert heard([*stream.send(text="default").close()]) == "default"
+        rpc.live.until(lambda node: len(node.scheduler.loaded()) == 1)
+        stream = Stream(rpc.channel).send(system="softly").send(keep_alive="0s")
+        assert heard_opus([*stream.send(model="TONE", text="gone").close()]) == "gone"
+        rpc.live.until(lambda node: node.scheduler.loaded() == [])
+
+
+def test_a_stream_of_nothing_but_text_is_spoken_by_the_default_model(tmp_path: Path) -> None:
+    with open_rpc(tmp_path / "models", default_model="tone") as rpc:
+        assert heard_opus([*Stream(rpc.channel).send(text="plain").close()]) == "plain"

@@ -18,7 +18,7 @@ from ollama_tts.config import Address, Settings
 from ollama_tts.errors import Failed, InvalidRequest
 from ollama_tts.node import Node
 from ollama_tts.protocol.pb.tts_pb2 import FLUSH
-from ollama_tts.server.doors import Doors
+from ollama_tts.server.doors import Doors, Open, installed
 from tests.support.live import settings_for
 from tests.support.rpc import Stream, heard
 
@@ -137,3 +137,13 @@ def test_addresses_of_the_doors() -> None:
     assert Settings.from_env({"OLLAMA_TTS_GRPC_HOST": ":7"}).grpc_address == Address("127.0.0.1", 7)
     with pytest.raises(InvalidRequest, match="OLLAMA_TTS_GRPC_HOST 'x:y': port 'y'"):
         Settings.from_env({"OLLAMA_TTS_GRPC_HOST": "x:y"})
+
+
+def test_only_what_is_missing_is_called_missing() -> None:
+    def broken(name: str) -> Open:
+        raise ImportError(name=name)
+
+    with pytest.raises(Failed, match="grpc_health is not installed"):
+        installed("grpc", lambda: broken("grpc_health.v1"))
+    with pytest.raises(ImportError):
+        installed("grpc", lambda: broken("ollama_tts.server.rpc.nowhere"))

@@ -2,7 +2,8 @@
 
 The order is that of need. First come those whose listener has heard nothing yet or has run out of
 sound, then those whose sound runs out next. Equal need goes by priority, then age; waiting raises
-the priority, so nobody starves. Out of memory halves the number of utterances spoken together;
+the priority, so nobody starves. Where all slots are taken, one that is far ahead of its listener
+gives way to one that is needed now. Out of memory halves the number of utterances spoken together;
 those over it are stopped, queue up again with their age and start anew (the same tokens come
 again). The limit grows back after a quiet time.
 """
@@ -133,6 +134,13 @@ class Batcher:
             entry.slot = min(self._free)
             self._free.remove(entry.slot)
         return admitted
+
+    def giving_way(self, now_s: float) -> list[Entry]:
+        """Who runs far ahead while somebody needed now finds no slot, for `requeue`."""
+        free = min(len(self._free), self.limit - len(self.running))
+        needed = sum(self._need(e, now_s) == NOW for e in self.waiting) - max(0, free)
+        ahead = [e for e in self.running if self._ahead_s(e, now_s) > COMFORTABLE_S]
+        return self.in_order(ahead, now_s)[::-1][: max(0, needed)]
 
     def plan(self, now_s: float) -> tuple[list[Prefill], list[Entry]]:
         """The next step: prompt chunks to read, and whose next token to draw.

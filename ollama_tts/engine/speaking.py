@@ -86,6 +86,8 @@ class Floor:
         now_s = self._clock()
         for entry in self.batcher.overdue(now_s):
             self._fail(self._all[entry], DeadlineExceeded("the deadline passed before the end"))
+        for entry in self.batcher.giving_way(now_s):
+            self._requeue(self._all[entry])
         for entry in self.batcher.admit(now_s):
             self._start(entry, now_s)
         try:

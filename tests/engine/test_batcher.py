@@ -141,6 +141,37 @@ def test_who_is_far_ahead_waits_while_somebody_is_urgent() -> None:
     assert ages(made.plan(8.0)[1]) == [2, 1]
 
 
+def test_who_is_far_ahead_gives_way_to_who_is_needed_now() -> None:
+    rows = [entry(n) for n in range(3)]
+    made = batcher(*rows, slots=3)
+    speaking(made)
+    made.sent(rows[0], 4.0, 0.0)
+    made.sent(rows[1], 2.0, 0.0)
+    made.sent(rows[2], 9.0, 0.0)
+    assert made.giving_way(0.0) == []
+    made.add(entry(3))
+    assert ages(made.giving_way(0.0)) == [2]
+    made.add(entry(4))
+    made.add(entry(5))
+    assert ages(made.giving_way(0.0)) == [2, 0]
+    for gone in made.giving_way(0.0):
+        made.requeue(gone)
+    assert ages(made.admit(0.0)) == [3, 4]
+
+
+def test_nobody_gives_way_while_a_slot_is_free_or_for_who_can_wait() -> None:
+    rows = [entry(0), entry(1)]
+    made = batcher(*rows, slots=3)
+    speaking(made)
+    made.sent(rows[0], 9.0, 0.0)
+    made.add(entry(2))
+    assert made.giving_way(0.0) == []
+    speaking(made)
+    later = entry(3, request="r0", index=1)
+    made.add(later)
+    assert made.giving_way(0.0) == []
+
+
 def test_deadlines_count_while_waiting_and_while_running() -> None:
     made = batcher(entry(1, deadline_s=1.0), entry(2), entry(3, deadline_s=2.0), slots=1)
     made.admit(0)
@@ -237,6 +268,8 @@ class Simulation:
 
     def turn(self, step: int) -> None:
         self.now_s += 0.02
+        for gone in self.made.giving_way(self.now_s):
+            self.made.requeue(gone)
         self.made.admit(self.now_s)
         slots = [e.slot for e in self.made.running]
         assert len(set(slots)) == len(slots) <= self.made.limit

@@ -188,6 +188,20 @@ async def test_a_deadline_ends_who_waits_and_who_runs() -> None:
     await running.close()
 
 
+async def test_one_far_ahead_gives_way_and_loses_nothing() -> None:
+    now_s = [0.0]
+    model = ScriptedModel(slots=1, lengths=lambda seed, _: 1500 if seed == 1 else 20)
+    running = Engine(model, clock=lambda: now_s[0])
+    first = running.speak(job(1), utterance())
+    heard = [await anext(first)]
+    while sum(len(piece.samples) for piece in heard) < 4 * 24_000:
+        heard.append(await anext(first))
+    check(await pieces_of(running, 2), 2, 20)
+    check([*heard, *[piece async for piece in first]], 1, 1500)
+    assert model.calls.count("start") == 3
+    await running.close()
+
+
 async def test_little_memory_halves_the_batch_and_everyone_is_served() -> None:
     model = ScriptedModel(slots=16, fault=Room(3))
     told: list[None] = []

@@ -14,6 +14,7 @@ from ollama_tts.protocol.codec import encode
 DRAIN_S = 30
 KEEP_ALIVE_S = 75
 MAX_HEADER_BYTES = 64 * 1024
+MAX_READ_BYTES = 256 * 1024  # what asyncio reads from a socket at once
 MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024
 
 
@@ -47,6 +48,7 @@ class Connection(HttpToolsProtocol):
 
     _waiting: asyncio.TimerHandle | None = None
     _head_bytes = 0
+    _silent_bytes = 0
     _idle = False
 
     @override
@@ -60,7 +62,10 @@ class Connection(HttpToolsProtocol):
             self._start_clock()
         if self._waiting is not None:
             self._head_bytes += len(data)
+        self._silent_bytes += len(data)
         super().data_received(data)
+        if self._silent_bytes > MAX_HEADER_BYTES + MAX_READ_BYTES:  # trailers without end
+            self._refuse()
         if self._waiting is not None and self._head_bytes > MAX_HEADER_BYTES:
             self._refuse()
 
@@ -68,6 +73,16 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._idle = not self.pipeline
         super().on_response_complete()
+
+    @override
+    def on_body(self, body: bytes) -> None:
+        self._silent_bytes = 0
+        super().on_body(body)
+
+    @override
+    def on_message_complete(self) -> None:
+        self._silent_bytes = 0
+        super().on_message_complete()
 
     @override
     def on_headers_complete(self) -> None:

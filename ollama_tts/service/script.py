@@ -9,7 +9,7 @@ from ollama_tts.service.events import Flush
 from ollama_tts.text.account import PreparedUtterance
 from ollama_tts.text.preparer import Preparer
 
-SLICE_CHARS = 2000
+SLICE_CHARS = 500
 
 
 class Script:
@@ -42,14 +42,13 @@ class Script:
         preparer = self._make()
         async for part in self._parts():
             if isinstance(part, Flush):
-                ready = preparer.finish()
+                for prepared in preparer.finish():
+                    yield self._placed(prepared)
+                preparer, self._flushed_chars = self._make(), self._taken_chars
             else:
                 self._taken_chars += len(part)
-                ready = preparer.feed(part)
-            for prepared in ready:
-                yield self._placed(prepared)
-            if isinstance(part, Flush):
-                preparer, self._flushed_chars = self._make(), self._taken_chars
+                for prepared in preparer.stream(part):
+                    yield self._placed(prepared)
 
     def _placed(self, prepared: PreparedUtterance) -> PreparedUtterance:
         """The same with its place in the whole text, where a flush came before."""

@@ -12,6 +12,7 @@ READ_FENCES = frozenset({"text", "txt", "plain", "plaintext", "markdown", "md"})
 
 _TEXT_MOST = 300
 _ADDRESS_MOST = 2000
+_ADDRESS_DEPTH = 4  # open brackets inside an address; more is no address
 _TEXT_END = re.compile(r"[\[\]\n]")
 _ADDRESS_END = re.compile(r"[()\n]")
 _CODE_END = re.compile(r"[`\n]")
@@ -90,4 +91,6 @@ def _address_end(text: str, at: int) -> int:
         place = match.end()
         if depth == 0:
             return place
+        if depth > _ADDRESS_DEPTH:
+            return 0
     return len(text) + 1 if len(text) - at < _ADDRESS_MOST else 0

@@ -75,6 +75,9 @@ class Preparer:
             held, self._held = self._held, None
             if segment.kind == "text":
                 whole = segment if held is None else _joined(held, segment)
+                if held is not None and self._says_no_more(segment, whole):
+                    self._held = whole
+                    continue
                 yield from self._prepare(whole, last=False)
                 continue
             if held is not None:
@@ -82,6 +85,14 @@ class Preparer:
             end = segment.start + len(segment.text)
             reason = _DROPPED_KINDS[segment.kind]
             self.dropped.append(Dropped(segment.start, end, segment.text, reason))
+
+    def _says_no_more(self, segment: Segment, whole: Segment) -> bool:
+        """Whether a segment without a letter or a digit only makes what is held longer.
+
+        Without this a page of bare punctuation would be prepared anew for each of its signs.
+        """
+        short = len(whole.text) <= self.rules.max_chars
+        return short and not any(char.isalnum() for char in segment.text)
 
     def _prepare(self, segment: Segment, *, last: bool) -> list[PreparedUtterance]:
         """The utterances of one segment; one too short or without words is held back."""

@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -284,3 +285,15 @@ def test_a_voice_that_looks_like_a_path_is_refused(
     assert answer.status_code == 400
     assert "voice" in answer.json()["error"]
     assert len(answer.content) < 1100
+
+
+def test_endless_trailers_are_cut_off(shared: LiveServer) -> None:
+    with wire(shared.address) as connection:
+        connection.send(
+            b"POST /api/generate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"2\r\n{}\r\n0\r\n"
+        )
+        with suppress(OSError):
+            for _ in range(200):
+                connection.send(b"a: " + b"b" * 60_000 + b"\r\n")
+        assert connection.ended()

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from tests.support.live import LiveServer
+from tests.support.live import LiveServer, serving, settings_for
 from tests.support.tone_listener import listen_s16
 
 Frame = dict[str, Any]
@@ -207,7 +209,21 @@ def test_leaving_frees_the_work(shared: LiveServer) -> None:
     shared.until(lambda node: node.scheduler.active == 0)
 
 
-def test_a_foreign_page_gets_no_socket(shared: LiveServer) -> None:
+def test_a_foreign_page_gets_no_socket_and_reads_which_setting_allows_it(
+    shared: LiveServer,
+) -> None:
     url = shared.url.replace("http://", "ws://") + "/api/speak"
-    with pytest.raises(InvalidStatus):
+    with pytest.raises(InvalidStatus) as refused:
         connect(url, origin=Origin("https://evil.example"), proxy=None)
+    assert refused.value.response.status_code == 403
+    assert b"OLLAMA_ORIGINS" in refused.value.response.body
+
+
+def test_a_socket_without_the_key_is_401(tmp_path: Path) -> None:
+    with serving(replace(settings_for(tmp_path / "models"), api_keys=("k",))) as server:
+        url = server.url.replace("http://", "ws://") + "/api/speak"
+        with pytest.raises(InvalidStatus) as refused:
+            connect(url, proxy=None)
+        assert refused.value.response.status_code == 401
+        with connect(url, proxy=None, additional_headers={"Authorization": "Bearer k"}) as socket:
+            send(socket, "start", model="tone")

@@ -18,6 +18,7 @@ from ollama_tts.service.conversation import (
 )
 from ollama_tts.service.events import (
     AudioChunk,
+    AudioFormat,
     SpeechDone,
     SpeechEvent,
     SpeechRequest,

@@ -59,7 +59,7 @@ class HibariRunner:
         return Traits(
             sample_rate_hz=SAMPLE_RATE_HZ,
             step_samples=FRAME_SAMPLES,
-            text_rules=TextRules(languages=("en",), max_chars=250, min_chars=4, reads_numbers=True),
+            text_rules=TextRules(languages=("en",), max_chars=250, min_chars=4),
             voices=VOICES,
             native_speed=True,
             deterministic=False,

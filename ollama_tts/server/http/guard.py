@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from ollama_tts import errors, logs
 from ollama_tts.config import Settings
@@ -62,7 +63,9 @@ class Guard:
             self._check(scope, headers)
         except errors.OllamaTTSError as error:
             log.warning("socket refused: %s", error)
-            await send({"type": "websocket.close", "code": 1008, "reason": str(error)[:120]})
+            await WebSocket(scope, receive, send).send_denial_response(
+                refusal(error, scope["path"])
+            )
             return
         await self._app(scope, receive, send)
 

@@ -35,11 +35,16 @@ def name(registry: FakeRegistry, request: pytest.FixtureRequest) -> str:
 def test_the_python_client_pulls_and_pushes(
     live: LiveServer, registry: FakeRegistry, name: str, registered: Registered
 ) -> None:
-    client = ollama.Client(live.url)
+    with ollama.Client(live.url) as client:
+        _pull_and_push(client, registry, name, registered())
+
+
+def _pull_and_push(
+    client: ollama.Client, registry: FakeRegistry, name: str, other: FakeRegistry
+) -> None:
     steps = list(client.pull(name, insecure=True, stream=True))
     assert (steps[0].status, steps[-1].status) == ("pulling manifest", "success")
     assert max(step.completed or 0 for step in steps) > len(WEIGHTS)
-    other = registered()
     client.copy(name, f"{other.host}/ns/m:v1")
     assert client.push(f"{other.host}/ns/m:v1", insecure=True).status == "success"
     assert other.manifests == registry.manifests

@@ -139,13 +139,16 @@ class Web:
 
 
 async def need_success(response: httpx.Response) -> None:
-    """Return if the status is under 400.
+    """Return if the status is under 400 and the body is as it was stored.
 
     Raises:
+        Refused: The body is compressed, though that was not asked for.
         Passing: Too many requests, or the server is in trouble.
         BadStatus: Any other status from 400 on; with what the body says.
     """
     if response.status_code < 400:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise Refused(f"{response.request.url.host} compresses what it was asked for as it is")
         return
     text = await read_start(response, MAX_ERROR_BYTES)
     error = BadStatus(response.request.url.host, response.status_code, _printable(text))

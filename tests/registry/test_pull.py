@@ -157,6 +157,7 @@ async def test_pauses_double_and_end(registry: FakeRegistry, name: str, placed: 
         (Answer(200, WEIGHTS[:-1], ranged=True), UpstreamFailed, "bytes there, not"),
         (Answer(200, b"", ranged=True), UpstreamFailed, "416: "),
         (Answer(206, WEIGHTS), UpstreamFailed, "does not say which"),
+        (Answer(200, b"x", {"Content-Encoding": "gzip"}), UpstreamFailed, "127.0.0.1 compresses"),
         (Answer(404, b"gone"), UpstreamFailed, "404: gone"),
         (Answer(204), UpstreamFailed, "answers 204"),
     ],

@@ -257,7 +257,9 @@ def _upstream(env: Mapping[str, str]) -> str:
 def parse_address(
     text: str, name: str = "OLLAMA_HOST", default_port: int = DEFAULT_PORT
 ) -> Address:
-    """The value of OLLAMA_HOST, or of the variable `name`: host, port, both or neither, with or without scheme and brackets.
+    """The value of OLLAMA_HOST, or of the variable `name`.
+
+    Host, port, both or neither, with or without scheme and brackets.
 
     As Ollama reads it (envconfig `Host`): the port of a bare http URL is 80, of https 443, else
     `default_port`. Unlike Ollama a bad port is refused, not replaced.

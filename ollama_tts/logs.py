@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -10,6 +11,10 @@ from typing import Literal, TextIO
 from typing_extensions import override
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
+
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What could move a terminal's cursor, colour it, or forge a line."""
 
 
 def set_up(*, debug: bool, style: str, stream: TextIO = sys.stderr) -> None:
@@ -32,7 +37,7 @@ class _TextFormatter(logging.Formatter):
     @override
     def format(self, record: logging.LogRecord) -> str:
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-        text = record.getMessage().replace("\n", "\\n")
+        text = _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], record.getMessage())
         line = f"{stamp}Z {record.levelname.lower():7} {record.name} [{request_id.get()}] {text}"
         return line + self._trace(record)
 

@@ -72,6 +72,10 @@ class Catalog:
         )
         return tuple(model for model in models if model is not None)
 
+    def missing_extra(self, name: str) -> str | None:
+        """The extra that would bring a voice of this name; None where none would."""
+        return "kokoro" if name == "kokoro" and kokoro_package.package_model() is None else None
+
     def languages(self) -> str:
         """Which models speak what, in words, for error messages."""
         rows = []

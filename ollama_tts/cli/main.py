@@ -5,6 +5,7 @@ signal 128 and its number: 141 where the reader of our output went away). Comman
 when they are called, so that help and completion cost nothing.
 """
 
+import argparse
 import os
 import signal
 import sys
@@ -22,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: With 2 for arguments that do not parse, with 0 after help.
     """
     root = parser()
-    arguments = root.parse_args(argv)
+    arguments = parse(root, argv)
     if not arguments.command:
         root.print_help()
         return 0
@@ -41,8 +42,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(status or 0)
 
 
+def parse(root: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; TEXT may stand behind options, too, which argparse alone does not allow.
+
+    Raises:
+        SystemExit: With 2 for arguments that mean nothing.
+    """
+    arguments, rest = root.parse_known_args(argv)
+    if not rest:
+        return arguments
+    text = getattr(arguments, "text", None)
+    options = rest[: rest.index("--")] if "--" in rest else rest
+    if text is None or any(word.startswith("-") and word != "-" for word in options):
+        root.error(f"unrecognized arguments: {' '.join(rest)}")
+    if "--" in rest:
+        rest.remove("--")
+    arguments.text = [*([text] if isinstance(text, str) else text), *rest]
+    return arguments
+
+
 def _one_line(error: Exception) -> str:
     text = error.explained if isinstance(error, InvalidModelfile) else str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return " ".join(text.split()) or type(error).__name__
 
 

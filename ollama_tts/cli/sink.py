@@ -119,6 +119,8 @@ def _in_place(path: Path) -> Generator[BinaryIO]:
         with path.open("wb") as device:
             yield device
         return
+    if not path.parent.is_dir():
+        raise Failed(f"cannot write {path}: there is no folder {path.parent}")
     written = path.parent / f".{path.name}.{secrets.token_hex(4)}"
     try:  # from before the file is there: a signal may come at any moment
         with written.open("x+b") as file:

@@ -1,5 +1,6 @@
 """One exchange with the server, without the sending: requests, failures, lines."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -133,7 +134,7 @@ def lost(error: httpx.TransportError, address: Address) -> OllamaTTSError:
     """The exception that a failed exchange stands for."""
     if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
         return UpstreamFailed(f"the server at {address.client_url} fell silent")
-    text = str(error) or type(error).__name__
+    text = re.sub(r"\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return Unreachable(f"could not connect to {address.client_url}: {text}")
     return Unreachable(f"the connection to {address.client_url} broke: {text}")

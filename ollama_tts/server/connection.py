@@ -13,6 +13,7 @@ from ollama_tts.protocol.codec import encode
 
 DRAIN_S = 30
 KEEP_ALIVE_S = 75
+BACKLOG = 128  # also how often asyncio tries to accept at once, and complains when it cannot
 MAX_HEADER_BYTES = 64 * 1024
 MAX_READ_BYTES = 256 * 1024  # what asyncio reads from a socket at once
 MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024
@@ -35,6 +36,7 @@ class ServerConfig(uvicorn.Config):
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_S,
+            backlog=BACKLOG,
             timeout_graceful_shutdown=DRAIN_S,
         )
 

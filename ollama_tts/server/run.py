@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import resource
 import signal
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from typing_extensions import override
@@ -32,6 +33,7 @@ def serve(settings: Settings) -> None:
         InvalidRequest: The upstream is this server itself.
     """
     logs.set_up(debug=settings.debug, style=settings.log_format)
+    allow_many_connections()
     asyncio.run(_serve(settings, _bound(settings)))
 
 
@@ -54,6 +56,14 @@ async def _serve(settings: Settings, sockets: Sequence[socket.socket]) -> None:
         with _signals(server, node, doors):
             await server.serve(list(sockets))
     log.info("stopped")
+
+
+def allow_many_connections() -> None:
+    """Raise the soft limit of open files to the hard one: a connection is an open file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _shown(listening: socket.socket) -> str:

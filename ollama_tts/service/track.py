@@ -14,6 +14,7 @@ from ollama_tts.audio.resample import Resampler
 from ollama_tts.audio.speed import TimeStretch
 from ollama_tts.audio.stitch import Stitcher, pause_ms
 from ollama_tts.backends.base import Traits
+from ollama_tts.errors import TooLarge
 from ollama_tts.options import SpeechOptions
 from ollama_tts.service.events import AudioFormat
 from ollama_tts.text.account import Pause
@@ -26,6 +27,10 @@ class Written:
     data: bytes
     start_s: float
     duration_s: float
+
+
+WHOLE_BYTES = 256 * 1024 * 1024
+"""Most 16-bit sound of an answer that is made in one piece: it is held in memory."""
 
 
 class Track:
@@ -44,6 +49,7 @@ class Track:
         self._stretch: TimeStretch | None = None
         self._out_samples = 0
         self._last_pause: Pause = "none"
+        self._most_samples = WHOLE_BYTES // 2 if whole else None
         self.audio = AudioFormat(options.audio_format, self._encoder.mime_type, out_hz)
 
     @property
@@ -80,5 +86,8 @@ class Track:
         start_s = self.duration_s
         resampled = self._resampler.feed(samples)
         self._out_samples += len(resampled)
+        if self._most_samples is not None and self._out_samples > self._most_samples:
+            minutes = self._most_samples // self.audio.sample_rate_hz // 60
+            raise TooLarge(f"an answer in one piece holds at most {minutes} minutes: stream it")
         data = self._encoder.feed(resampled) if len(resampled) else b""
         return Written(data, start_s, self.duration_s - start_s)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from ollama_tts.audio.stitch import PAUSES_MS
 from ollama_tts.backends.base import Traits, Voice
+from ollama_tts.errors import TooLarge
 from ollama_tts.options import SpeechOptions
+from ollama_tts.service import track
 from ollama_tts.service.track import Track
 from ollama_tts.text.rules import TextRules
 
@@ -117,3 +119,10 @@ def test_mime_and_rate_tell_what_was_written() -> None:
     _, track = write([sine(0.2)], [], audio_format="opus", sample_rate=22050)
     assert track.audio.mime_type == "audio/ogg"
     assert track.audio.sample_rate_hz in {24000, 48000}
+
+
+def test_an_answer_in_one_piece_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(track, "WHOLE_BYTES", 2 * RATE_HZ)
+    with pytest.raises(TooLarge, match="stream it"):
+        write([sine(3.0)], [], whole=True)
+    assert write([sine(3.0)], [])[1].duration_s > 2.9

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.types import Scope
 
-from ollama_tts.errors import OllamaTTSError
+from ollama_tts.errors import Cancelled, OllamaTTSError
 from ollama_tts.metrics import Surface
 from ollama_tts.node import Node
 
@@ -36,6 +36,7 @@ def counted(node: Node, surface: Surface) -> Iterator[None]:
     """
     try:
         yield
-    except OllamaTTSError:
-        node.metrics.request(surface, "client_error")
+    except OllamaTTSError as error:
+        left = isinstance(error, Cancelled)
+        node.metrics.request(surface, "cancelled" if left else "client_error")
         raise

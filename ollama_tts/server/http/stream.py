@@ -16,7 +16,7 @@ from typing import TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ollama_tts.errors import OllamaTTSError
+from ollama_tts.errors import Busy, InvalidRequest, NotFound, OllamaTTSError, TooLarge
 from ollama_tts.server.http.errors import log_unknown
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,9 @@ async def _send_body(send: Send, body: bytes) -> None:
 
 
 def _log_late(error: Exception) -> None:
-    if isinstance(error, OllamaTTSError):
+    if isinstance(error, InvalidRequest | NotFound | TooLarge | Busy):
+        log.info("refused after the answer had begun: %s", error)
+    elif isinstance(error, OllamaTTSError):
         log.error("failed after the answer had begun: %s", error)
     else:
         log_unknown(error)

@@ -8,6 +8,7 @@
 """
 
 import logging
+import os
 from dataclasses import dataclass
 
 import torch
@@ -42,7 +43,7 @@ class Choice:
     layers_on_gpu: int
     slots: int
     positions: int
-    threads: int | None
+    threads: int
     fused_attention: bool
 
     @property
@@ -84,9 +85,16 @@ def choose(config: ChatTTSConfig, options: LoadOptions) -> Choice:
         layers_on_gpu=layers,
         slots=options.num_batch or (GPU_SLOTS if on_gpu else CPU_SLOTS),
         positions=min(options.num_ctx, config.gpt.max_position_embeddings),
-        threads=options.num_thread,
+        threads=options.num_thread or cores(),
         fused_attention=options.flash_attention,
     )
+
+
+def cores() -> int:
+    """The processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def device_of(options: LoadOptions) -> torch.device:
@@ -165,11 +173,11 @@ def _native(checkpoint: Checkpoint, choice: Choice, text_end: int) -> NativeStep
         code_end=gpt.end_token,
         slots=choice.slots,
         positions=choice.positions,
-        threads=choice.threads or torch.get_num_threads(),
+        threads=choice.threads,
         mode=choice.quantization,  # type: ignore[arg-type]  # asserted above
         epsilon=gpt.rms_norm_eps,
     )
-    return NativeStepModel(checkpoint, shape, choice.threads)
+    return NativeStepModel(checkpoint, shape)
 
 
 def _plan(config: ChatTTSConfig, choice: Choice) -> Plan:

@@ -41,16 +41,16 @@ class NativeStepModel:
     Args:
         checkpoint: The weights.
         shape: Sizes and precision, as `native_shape` gives them.
-        threads: Torch's threads for decoder and vocoder; None leaves its own number.
+        threads: Torch's threads for what it does between the native products. It is little, and
+            torch's threads, when there are several, take the cores from the native ones while
+            they wait for work (measured: 3 to 20 times slower on a busy machine).
 
     Raises:
         Unsupported: The native library is not there, or does not take this shape.
         OutOfMemory: No memory for the weights.
     """
 
-    def __init__(
-        self, checkpoint: Checkpoint, shape: NativeShape, threads: int | None = None
-    ) -> None:
+    def __init__(self, checkpoint: Checkpoint, shape: NativeShape, threads: int = 1) -> None:
         config = checkpoint.config
         self._threads = threads
         self._geometry = Geometry(
@@ -109,7 +109,7 @@ class NativeStepModel:
         Raises:
             OutOfMemory: Not with these windows.
         """
-        if self._threads is not None and torch.get_num_threads() != self._threads:
+        if torch.get_num_threads() != self._threads:
             torch.set_num_threads(self._threads)
         with guarded("rendering sound"):
             return self._renderer.render(windows)

@@ -1,5 +1,6 @@
 """What load options decide, and running out of memory in words that callers know."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -34,6 +35,7 @@ def test_torch_on_a_cpu(quantization: str) -> None:
     choice = choose(CONFIG, LoadOptions(backend="torch", quantization=quantization, num_gpu=0))
     assert (choice.implementation, choice.quantization) == ("torch", quantization)
     assert (choice.device, choice.slots, choice.positions) == (CPU, 16, 2048)
+    assert 1 <= choice.threads <= (os.cpu_count() or 1)
 
 
 def test_automatic_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ollama_tts.errors import BlobNotFound, Unreachable
 from ollama_tts.names import Digest
@@ -15,6 +15,7 @@ from ollama_tts.store.blobs import Blobs
 from ollama_tts.store.layout import Layout
 from ollama_tts.store.partial import Part, Partial, PartialBusy
 
+_T = TypeVar("_T")
 Report = Callable[[int, int], None]
 
 
@@ -104,7 +105,7 @@ class Download:
         """The partial file, once no other process has it; None if the blob has come meanwhile."""
         while not self._there():
             try:
-                partial = await asyncio.to_thread(self._open, size)
+                partial = await self._opened(size)
             except PartialBusy:
                 await self.patience.sleep(self.patience.base_s)
                 continue
@@ -119,6 +120,17 @@ class Download:
         except BlobNotFound:
             return False
 
+    async def _opened(self, size: int) -> Partial:
+        """Open in a thread; whoever is cancelled meanwhile leaves no lock behind."""
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open, size))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await _ended([opening])
+            if opening.exception() is None:
+                opening.result().close()
+            raise
+
     def _open(self, size: int) -> Partial:
         save = self.cut.block_bytes
         return Partial(self.layout, self.digest, size, self.cut.part_bytes, save_bytes=save)
@@ -128,7 +140,7 @@ class Download:
         try:
             await self._parts(partial)
         except _NoRanges:
-            await asyncio.to_thread(partial.restart, partial.size_bytes)
+            await _in_thread(lambda: partial.restart(partial.size_bytes))
             await self._parts(partial)
 
     async def _parts(self, partial: Partial) -> None:
@@ -170,10 +182,12 @@ class Download:
                         block += chunk[skip:]  # the connection can be used again
                         skip = max(0, skip - len(chunk))
                         if len(block) >= min(self.cut.block_bytes, part.missing):
-                            await self._write(partial, part, block)
+                            full, block = block, bytearray()
+                            await self._write(partial, part, full)
             finally:
                 if part.missing and block:
-                    partial.write(part, bytes(block[: part.missing]))
+                    del block[part.missing :]
+                    partial.write(part, block)
                     self._tell(partial)
         if part.missing:
             raise Passing(f"blob {self.digest}: the answer ended {part.missing} bytes too early")
@@ -189,9 +203,8 @@ class Download:
             raise _NoRanges
 
     async def _write(self, partial: Partial, part: Part, block: bytearray) -> None:
-        data = bytes(block[: part.missing])
-        block.clear()
-        await _in_thread(lambda: partial.write(part, data))
+        del block[part.missing :]
+        await _in_thread(lambda: partial.write(part, block))
         self._tell(partial)
 
     def _tell(self, partial: Partial) -> None:
@@ -220,8 +233,7 @@ async def _together(works: list[Coroutine[None, None, None]]) -> None:
     finally:
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await _ended(tasks)
 
 
 async def _in_thread(work: Callable[[], None]) -> None:
@@ -230,5 +242,12 @@ async def _in_thread(work: Callable[[], None]) -> None:
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([task])
+        await _ended([task])
         raise
+
+
+async def _ended(tasks: Sequence[asyncio.Future[_T]]) -> None:
+    """Return when all are over, however often the caller is cancelled: a file is in their hands."""
+    while not all(task.done() for task in tasks):
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(tasks)

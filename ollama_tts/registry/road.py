@@ -112,17 +112,18 @@ class Road(httpx.AsyncBaseTransport):
     async def _way(self, url: httpx.URL, proxy: str) -> "_Way":
         """The connections to a host: pinned by address, so never shared between names."""
         key = f"{url.scheme}://{url.netloc.decode()} {proxy}"
-        way = self._ways.pop(key, None) or _Way(self._transport(proxy))
+        if self._context is None:  # reads hundreds of certificates
+            self._context = await asyncio.to_thread(httpx.create_ssl_context)
+        way = self._ways.pop(key, None) or _Way(self._transport(proxy, self._context))
         idle = [key for key, way in self._ways.items() if not way.busy]
         for old in idle[: max(0, len(self._ways) + 1 - MAX_HOSTS)]:
             await self._ways.pop(old).transport.aclose()
         self._ways[key] = way
         return way
 
-    def _transport(self, proxy: str) -> httpx.AsyncHTTPTransport:
-        self._context = self._context or httpx.create_ssl_context()
+    def _transport(self, proxy: str, context: "ssl.SSLContext") -> httpx.AsyncHTTPTransport:
         try:
-            return httpx.AsyncHTTPTransport(verify=self._context, proxy=proxy or None)
+            return httpx.AsyncHTTPTransport(verify=context, proxy=proxy or None)
         except (ImportError, ValueError, httpx.InvalidURL) as error:
             raise InvalidOption(
                 "the proxy setting cannot be used; allowed: http://HOST:PORT, https://HOST:PORT, "

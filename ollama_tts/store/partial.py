@@ -136,7 +136,7 @@ class Partial:
         """How many bytes are there."""
         return sum(part.done for part in self.parts)
 
-    def write(self, part: Part, data: bytes) -> None:
+    def write(self, part: Part, data: bytes | bytearray) -> None:
         """Take the next bytes of a part.
 
         Raises:

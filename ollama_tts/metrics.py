@@ -4,10 +4,13 @@ Gauges are read from the live objects at scrape time (`watch`), never counted up
 them, so a crash or a cancel cannot make them drift. Labels come from the fixed sets below.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+from typing_extensions import override
 
 Outcome = Literal["ok", "client_error", "rejected", "cancelled", "failed"]
 Surface = Literal[
@@ -33,6 +36,18 @@ _GAUGES: dict[GaugeName, tuple[str, str]] = {
 }
 
 
+class _BackOffs(Collector):
+    """A counter that the engines keep themselves, in their own threads."""
+
+    def __init__(self) -> None:
+        self.read: Callable[[], int] = lambda: 0
+
+    @override
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        text = "Times the batch limit was halved."
+        yield CounterMetricFamily("ollama_tts_oom_backoffs", text, value=self.read())
+
+
 class Metrics:
     """The metrics of one node; two nodes in one process never mix."""
 
@@ -54,7 +69,8 @@ class Metrics:
         )
         self._codec_steps = self._counter("codec_steps_total", "Codec steps spoken.")
         self._cache = self._counter("cache_requests_total", "Cache look-ups.", ["result"])
-        self._oom = self._counter("oom_backoffs_total", "Times the batch limit was halved.")
+        self._back_offs = _BackOffs()
+        self.registry.register(self._back_offs)
         self._cancelled = self._counter("cancelled_total", "Requests whose caller left.")
         self._stream_latency_ms = Histogram(
             "chattts_stream_latency_ms",
@@ -116,9 +132,9 @@ class Metrics:
         """Count one cache look-up."""
         self._cache.labels(result).inc()
 
-    def oom_backoff(self) -> None:
-        """Count one halving of the batch limit."""
-        self._oom.inc()
+    def watch_back_offs(self, read: Callable[[], int]) -> None:
+        """Let the count of halved batch limits be what `read` gives."""
+        self._back_offs.read = read
 
     def grpc_error(self) -> None:
         """Count one gRPC stream that ended in an error."""

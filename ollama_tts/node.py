@@ -13,6 +13,7 @@ from ollama_tts.cache import SoundCache
 from ollama_tts.cache.disk import DiskCache
 from ollama_tts.cache.memory import MemoryCache
 from ollama_tts.config import Settings
+from ollama_tts.engine.loop import EngineStats
 from ollama_tts.metrics import Metrics
 from ollama_tts.protocol.ollama import CreateRequest
 from ollama_tts.registry.registries import Registries
@@ -66,6 +67,9 @@ class Node:
         self.metrics.watch("queue_depth", lambda: self.scheduler.queue_depth)
         self.metrics.watch("utterances_active", lambda: self.scheduler.active)
         self.metrics.watch("cache_bytes", lambda: _size_bytes(self.sounds))
+        self.metrics.watch("batch_size", lambda: sum(e.batch_size for e in self._engines()))
+        self.metrics.watch("batch_limit", lambda: sum(e.limit for e in self._engines()))
+        self.metrics.watch_back_offs(lambda: self.scheduler.back_offs)
         self.metrics.watch("models_loaded", lambda: len(self.scheduler.loaded()))
 
     async def __aenter__(self) -> "Node":
@@ -89,6 +93,9 @@ class Node:
 
     def _create(self, request: CreateRequest) -> AsyncIterator[Progress]:
         return self.creates.create(request)
+
+    def _engines(self) -> list[EngineStats]:
+        return self.scheduler.engines()
 
     def drain(self) -> None:
         """Say that no more work is taken; what runs may end."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Protocol, runtime_checkable
 
+from ollama_tts.engine.loop import EngineStats
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.options import LoadOptions
 from ollama_tts.store.model import LocalModel
@@ -87,6 +88,15 @@ class Runner(Protocol):
 
     async def close(self) -> None:
         """Give the memory back; running utterances fail with `EngineDead`."""
+
+
+@runtime_checkable
+class Batching(Protocol):
+    """A runner that decodes several utterances together, and tells how it fares."""
+
+    @property
+    def stats(self) -> EngineStats:
+        """A snapshot of its engine."""
 
 
 class Backend(Protocol):

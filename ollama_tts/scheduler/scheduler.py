@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ollama_tts.backends.base import Runner
+from ollama_tts.backends.base import Batching, Runner
 from ollama_tts.config import Settings
+from ollama_tts.engine.loop import EngineStats
 from ollama_tts.errors import Busy, Cancelled, EngineDead, LoadFailed, OllamaTTSError, OutOfMemory
 from ollama_tts.metrics import Metrics
 from ollama_tts.options import LoadOptions
@@ -66,6 +67,7 @@ class Scheduler:
         self._arrived = 0
         self._drain = DrainRate()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._past_back_offs = 0
         self._shut = False
 
     @property
@@ -77,6 +79,16 @@ class Scheduler:
     def active(self) -> int:
         """Requests that speak."""
         return sum(entry.leases for entry in self._entries.values())
+
+    def engines(self) -> list[EngineStats]:
+        """What the engines of the loaded models are doing, of those that batch."""
+        runners = [entry.runner for entry in self._entries.values()]
+        return [runner.stats for runner in runners if isinstance(runner, Batching)]
+
+    @property
+    def back_offs(self) -> int:
+        """How often memory ran out in a batch, since the start."""
+        return self._past_back_offs + sum(stats.back_offs for stats in self.engines())
 
     @asynccontextmanager
     async def lease(
@@ -355,6 +367,8 @@ class Scheduler:
         try:
             await entry.runner.close()
         finally:
+            if isinstance(entry.runner, Batching):
+                self._past_back_offs += entry.runner.stats.back_offs
             del self._entries[entry.key]
             entry.closed.set()
             self._advance()

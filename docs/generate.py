@@ -25,9 +25,9 @@ def options() -> str:
             "One table serves `PARAMETER` (or `SET`) in a Modelfile, the `options` of a request, "
             "`--option k=v` of `ollama-tts run`, and `show`. Request options lie over Modelfile "
             "parameters, which lie over the defaults. Integers may arrive as `3.0`; `null` means "
-            "not set. A wrong type or a value out of range is answered 400 and names the option, the "
-            "value and what is allowed. An unknown name in a request is ignored with one log line; in "
-            "a Modelfile it is refused, with the nearest known name."
+            "not set. A wrong type or a value out of range is answered 400 and names the option, "
+            "the value and what is allowed. An unknown name in a request is ignored with one log "
+            "line; in a Modelfile it is refused, with the nearest known name."
         ),
         "",
     ]
@@ -62,9 +62,9 @@ def configuration() -> str:
         "# Configuration",
         "",
         (
-            "The server reads these environment variables once, at start. Values may stand in quotes; "
-            "a number or duration that cannot be read falls back to the default, an address that "
-            "cannot be read stops the start."
+            "The server reads these environment variables once, at start. Values may stand in "
+            "quotes; a number or duration that cannot be read falls back to the default, an "
+            "address that cannot be read stops the start."
         ),
         "",
         "| variable | default | what it does |",

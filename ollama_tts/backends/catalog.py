@@ -80,9 +80,13 @@ class Catalog:
         """Which models speak what, in words, for error messages."""
         rows = []
         for model_format in self._formats:
-            spoken = {voice.language for voice in self.voices(model_format)}
-            rows.append(f"{model_format} speaks {', '.join(sorted(spoken) or ['en', 'zh'])}")
-        return "; ".join(rows)
+            if model_format == "tone":
+                continue
+            spoken = {voice.language for voice in self.voices(model_format)} or {"en", "zh"}
+            extra = self.missing_extra(model_format)
+            how = f", after pip install 'ollama-tts[{extra}]'" if extra is not None else ""
+            rows.append(f"{model_format} ({', '.join(sorted(spoken))}{how})")
+        return "voices by language: " + ", ".join(rows)
 
     def voices(self, model_format: str) -> tuple[Voice, ...]:
         """The voices of a format, known without loading; empty where only the model knows."""

@@ -15,6 +15,7 @@ from ollama_tts.cli.sink import Sink, to_file, to_player, to_stdout
 from ollama_tts.cli.speaker import find_speaker, make_sure_of
 from ollama_tts.client import SpeechEnd
 from ollama_tts.config import Settings
+from ollama_tts.errors import InvalidOption, UnspeakableText
 from ollama_tts.options import resolve
 
 _FORMATS = {".wav": "wav", ".pcm": "pcm", ".raw": "pcm", ".mp3": "mp3", ".flac": "flac",
@@ -105,7 +106,10 @@ async def _speak(job: Job, output: AbstractAsyncContextManager[Sink]) -> SpeechE
 
 def _text(words: list[str]) -> str | AsyncIterator[str]:
     if words and words != ["-"]:
-        return " ".join(words)
+        text = " ".join(words)
+        if not text.strip():
+            raise UnspeakableText("the text is empty: there is nothing to speak")
+        return text
     if sys.stdin.isatty():
         print("Type what to say; Ctrl-D ends it.", file=sys.stderr)
     return typed.parts(sys.stdin.fileno())
@@ -132,6 +136,12 @@ def _playable(player: Player) -> dict[str, object]:
 def _format_of(path: Path, arguments: argparse.Namespace) -> dict[str, object]:
     """The format that the file's name asks for, where no argument does."""
     chosen = {"format", "audio_format"} & {name for name, _ in arguments.option}
-    if arguments.format is not None or chosen or path.suffix.lower() not in _FORMATS:
+    if arguments.format is not None or chosen:
         return {}
-    return {"audio_format": _FORMATS[path.suffix.lower()]}
+    ending = path.suffix.lower()
+    if ending and ending not in _FORMATS and not path.exists():
+        raise InvalidOption(
+            f"{path.name}: the ending says no format; known are {' '.join(_FORMATS)} "
+            "(or name one: --format wav)"
+        )
+    return {"audio_format": _FORMATS[ending]} if ending in _FORMATS else {}

@@ -29,7 +29,7 @@ class Written:
     duration_s: float
 
 
-WHOLE_BYTES = 256 * 1024 * 1024
+WHOLE_BYTES = 64 * 1024 * 1024
 """Most 16-bit sound of an answer that is made in one piece: it is held in memory."""
 
 

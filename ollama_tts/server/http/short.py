@@ -20,6 +20,7 @@ from ollama_tts.server.http.body import read, read_struct
 from ollama_tts.server.http.speaking import opened, raw, whole
 from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
 from ollama_tts.service.events import AudioChunk, SpeechRequest
+from ollama_tts.service.track import WHOLE_BYTES
 
 BINARY = "application/octet-stream"
 MAX_ITEMS = 1000
@@ -118,7 +119,10 @@ async def _whole_wav(node: Node, speeches: list[SpeechRequest]) -> Response:
     samples = bytearray()
     rate_hz = 0
     for speech in speeches:
-        spoken = await whole(node.speech.speak(_at(speech, rate_hz)))
+        asked = replace(_at(speech, rate_hz), whole=True)
+        spoken = await whole(node.speech.speak(asked))
         rate_hz = spoken.started.audio.sample_rate_hz
         samples += spoken.file[HEADER_BYTES:]
+        if len(samples) > WHOLE_BYTES:
+            raise TooLarge("an answer in one piece holds at most 64 MiB of sound: stream it")
     return Response(wav_header(rate_hz, len(samples)) + samples, media_type=BINARY)

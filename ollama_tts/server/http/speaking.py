@@ -1,5 +1,6 @@
 """Speech events as the bytes of an answer: NDJSON lines, server-sent events, or the file itself."""
 
+import asyncio
 import time
 from binascii import b2a_base64
 from collections.abc import AsyncGenerator, Iterator
@@ -20,6 +21,8 @@ from ollama_tts.service.events import AudioChunk, SpeechDone, SpeechEvent, Speec
 Events = AsyncGenerator[SpeechEvent, None]
 
 PIECE_BYTES = LINE_BYTES * MAX_PIECE_LINES
+LARGE_BYTES = 1024 * 1024
+"""A whole answer from this size on is written in a thread, so that nobody else waits for it."""
 STREAM_LINES = 40
 """Base64 lines of one NDJSON line: 1,920 bytes, 40 ms of 16-bit sound at 24 kHz."""
 _MAX_TEXT_CHARS = 400  # 12 bytes each at worst: room in a line of 48 KiB beside the sound
@@ -241,6 +244,12 @@ async def whole(events: Events) -> Whole:
 async def whole_object(events: Events, shape: Shape) -> Response:
     """One JSON object with the exact file."""
     spoken = await whole(events)
+    if len(spoken.file) < LARGE_BYTES:
+        return _object_reply(spoken, shape)
+    return await asyncio.to_thread(_object_reply, spoken, shape)
+
+
+def _object_reply(spoken: Whole, shape: Shape) -> Response:
     lines = Base64Lines()
     text = lines.feed(spoken.file) + lines.finish()
     audio = total_audio(spoken.started, spoken.done)

@@ -4,6 +4,8 @@ HTTP, the command line and tests are doors to the same node. Usage: `async with 
 """
 
 import asyncio
+import logging
+import sqlite3
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from types import TracebackType
@@ -28,6 +30,8 @@ from ollama_tts.service.speech import SpeechService
 from ollama_tts.service.spoken import SpokenService
 from ollama_tts.store.store import Store
 from ollama_tts.upstream.client import Upstream
+
+log = logging.getLogger(__name__)
 
 
 class Node:
@@ -107,7 +111,10 @@ def _cache(settings: Settings) -> SoundCache | None:
         return None
     disk = None
     if settings.cache_dir is not None:
-        disk = DiskCache(settings.cache_dir, settings.cache_disk_bytes, _now_s)
+        try:
+            disk = DiskCache(settings.cache_dir, settings.cache_disk_bytes, _now_s)
+        except (OSError, sqlite3.Error) as error:
+            log.warning("OLLAMA_TTS_CACHE_DIR cannot be used, memory alone is: %s", error)
     return SoundCache(MemoryCache(settings.cache_bytes), disk)
 
 

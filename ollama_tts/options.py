@@ -105,13 +105,15 @@ class Option:
         return number
 
     def _refuse(self, value: object) -> InvalidOption:
-        if isinstance(value, int) and value.bit_length() > 256:
-            shown = "a number of more than 77 digits"  # Python does not print the longest
-        else:
-            shown = str(value).lower() if isinstance(value, bool) else repr(value)
-        if len(shown) > 80:
-            shown = shown[:77] + "..."
-        return InvalidOption(f"option {self.name!r} must be {self.allowed}, not {shown}")
+        return InvalidOption(f"option {self.name!r} must be {self.allowed}, not {shown(value)}")
+
+
+def shown(value: object) -> str:
+    """A value as an error quotes it: at most 80 characters."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return "a number of more than 77 digits"  # Python does not print the longest
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _plain(number: float | None) -> str:

@@ -82,7 +82,7 @@ class Scheduler:
 
     def engines(self) -> list[EngineStats]:
         """What the engines of the loaded models are doing, of those that batch."""
-        runners = [entry.runner for entry in self._entries.values()]
+        runners: list[object] = [entry.runner for entry in self._entries.values()]
         return [runner.stats for runner in runners if isinstance(runner, Batching)]
 
     @property

@@ -1,12 +1,16 @@
 """The serving process: sockets, one node, uvicorn, and a farewell that ends."""
 
 import asyncio
+import errno
 import logging
+import math
 import resource
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import uvicorn
 from typing_extensions import override
@@ -23,6 +27,8 @@ from ollama_tts.upstream.loops import refuse_loop
 from ollama_tts.version import __version__
 
 log = logging.getLogger(__name__)
+
+_TOO_MANY = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def serve(settings: Settings) -> None:
@@ -49,6 +55,7 @@ def _bound(settings: Settings) -> Sequence[socket.socket]:
 
 
 async def _serve(settings: Settings, sockets: Sequence[socket.socket]) -> None:
+    asyncio.get_running_loop().set_exception_handler(Complaints())
     async with Node(settings) as node, Doors(node) as doors:
         server = Server(ServerConfig(create_http(node), settings))
         for listening in sockets:
@@ -56,6 +63,26 @@ async def _serve(settings: Settings, sockets: Sequence[socket.socket]) -> None:
         with _signals(server, node, doors):
             await server.serve(list(sockets))
     log.info("stopped")
+
+
+class Complaints:
+    """The event loop's exception handler: lack of open files is told once a minute.
+
+    asyncio would tell it, with a traceback, each of the many times that it tries to accept.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told_s = -math.inf
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what the loop complains about."""
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _TOO_MANY:
+            loop.default_exception_handler(context)
+        elif self._clock() - self._told_s >= 60:
+            self._told_s = self._clock()
+            log.error("no more open files: connections wait (raise the limit, ulimit -n)")
 
 
 def allow_many_connections() -> None:

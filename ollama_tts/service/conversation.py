@@ -137,7 +137,8 @@ class Conversation:
         return self._open.number
 
     def _begin(self) -> _Turn:
-        if len(self._live) >= WAITING_TURNS:
+        waiting = sum(not turn.cancelled.is_set() for turn in self._live)
+        if waiting >= WAITING_TURNS or len(self._live) >= 10 * WAITING_TURNS:
             raise Busy(f"{WAITING_TURNS} turns wait already; wait for one to be done")
         turn = _Turn(self._count, self.ask)
         self._count += 1

@@ -30,10 +30,15 @@ class Deadline:
         """
         if self.at_s is None:
             return await work
+        if time.monotonic() >= self.at_s:
+            if asyncio.iscoroutine(work):
+                work.close()
+            raise self._passed()
         try:
             async with asyncio.timeout(self.at_s - time.monotonic()):
                 return await work
         except TimeoutError:
-            raise DeadlineExceeded(
-                "the deadline of this request (option deadline_ms) passed"
-            ) from None
+            raise self._passed() from None
+
+    def _passed(self) -> DeadlineExceeded:
+        return DeadlineExceeded("the deadline of this request (option deadline_ms) passed")

@@ -61,17 +61,18 @@ class Script:
         )
 
     async def _parts(self) -> AsyncIterator[str | Flush]:
-        yield self._before
+        async for piece in _slices(self._before):
+            yield piece
         if isinstance(self._text, str):
             self._check(len(self._text))
-            for start in range(0, len(self._text), SLICE_CHARS):
-                yield self._text[start : start + SLICE_CHARS]
-                await asyncio.sleep(0)
+            async for piece in _slices(self._text):
+                yield piece
         else:
             async for part in self._text:
                 self._check(0 if isinstance(part, Flush) else len(part))
                 yield part
-        yield self._after
+        async for piece in _slices(self._after):
+            yield piece
         yield Flush.NOW
 
     def _check(self, more_chars: int) -> None:
@@ -79,3 +80,10 @@ class Script:
             raise TooLarge(
                 f"the text is longer than {self._max_chars} characters; send it in parts"
             )
+
+
+async def _slices(text: str) -> AsyncIterator[str]:
+    """The text in pieces; between them others get their turn."""
+    for start in range(0, len(text), SLICE_CHARS):
+        yield text[start : start + SLICE_CHARS]
+        await asyncio.sleep(0)

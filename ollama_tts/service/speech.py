@@ -35,6 +35,10 @@ from ollama_tts.store.model import LocalModel
 log = logging.getLogger(__name__)
 
 
+AROUND_CHARS = 100_000
+"""Most text that a template may put around the prompt."""
+
+
 class SpeechService:
     """Speaks requests on whatever models the scheduler holds.
 
@@ -183,10 +187,10 @@ class SpeechService:
 
 
 def _around(model: LocalModel, request: SpeechRequest) -> tuple[str, str]:
-    if request.raw:
-        return "", ""
-    text = request.template if request.template is not None else model.template
-    if not text:
-        return "", ""
+    """The text before and after the prompt."""
     system = request.system if request.system is not None else model.system
-    return Template.parse(text).around(system)
+    text = request.template if request.template is not None else model.template
+    template = Template.parse("" if request.raw else text)
+    if max(len(system), template.most_chars(system)) > AROUND_CHARS:
+        raise TooLarge(f"template and system together hold more than {AROUND_CHARS} characters")
+    return template.around(system)

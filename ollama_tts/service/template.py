@@ -40,6 +40,12 @@ class Template:
         _check_nesting(parts)
         return cls(parts)
 
+    def most_chars(self, system: str) -> int:
+        """More than `around` can give for this system text, found without making it."""
+        fields = sum(part.kind == "field" and part.value == "System" for part in self.parts)
+        texts = sum(len(part.value) for part in self.parts if part.kind == "text")
+        return texts + fields * len(system)
+
     def around(self, system: str) -> tuple[str, str]:
         """The text before and after the prompt, for this system text.
 

@@ -310,3 +310,20 @@ def test_metrics_are_in_prometheus_format(http: httpx.Client) -> None:
 def test_accounts_are_refused_so_that_push_stops(http: httpx.Client) -> None:
     answer = http.post("/api/me")
     assert (answer.status_code, answer.json()) == (503, {"error": "account unavailable"})
+
+
+def test_a_template_that_multiplies_is_refused_before_it_is_written(http: httpx.Client) -> None:
+    body = {"model": "tone", "prompt": "a", "system": "{{ .System }}" * 1000,
+            "template": "{{ .System }}" * 5000}  # fmt: skip
+    answer = http.post("/api/generate", json=body)
+    assert answer.status_code == 413
+    assert "template and system" in answer.json()["error"]
+    long = {"model": "tone", "prompt": "a", "system": "s" * 1_500_000}
+    assert http.post("/api/generate", json=long).status_code == 413
+
+
+def test_an_endless_speed_is_refused_like_any_other(http: httpx.Client) -> None:
+    body = '{"model":"tone","input":"a","voice":"tone","speed":1' + "0" * 400 + "}"
+    answer = http.post("/v1/audio/speech", content=body)
+    assert answer.status_code == 400
+    assert "'speed'" in answer.json()["error"]["message"]

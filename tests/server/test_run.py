@@ -1,5 +1,7 @@
 """The serving process, from outside: it comes up, it drains, it says why it cannot start."""
 
+import asyncio
+import errno
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ import httpx
 import pytest
 
 from ollama_tts.config import Address
+from ollama_tts.server.run import Complaints
 from tests.support.wire import lines_of, wire
 
 PROGRAM = """
@@ -135,3 +138,15 @@ def test_a_body_far_over_the_limit_costs_no_memory(chunked: bool, tmp_path: Path
         answer = httpx.post(f"{url}/api/generate", content=content, timeout=60)
         assert answer.status_code == 413
         assert resident_bytes(process) - before < 20 * 1024 * 1024
+
+
+def test_a_lack_of_open_files_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now_s = [0.0]
+    complaints = Complaints(lambda: now_s[0])
+    loop = asyncio.new_event_loop()
+    for now_s[0] in (0.0, 1.0, 59.0, 61.0):
+        complaints(loop, {"message": "accept", "exception": OSError(errno.EMFILE, "too many")})
+    assert caplog.text.count("no more open files") == 2
+    complaints(loop, {"message": "something else broke"})
+    assert "something else broke" in caplog.text
+    loop.close()

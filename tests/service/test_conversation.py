@@ -174,3 +174,15 @@ async def test_what_nobody_foresaw_is_an_error_of_its_turn() -> None:
     (event,) = await all_of(conversation)
     assert isinstance(event, TurnFailed)
     assert str(event.error) == "internal error"
+
+
+async def test_cancelled_turns_stand_in_nobodys_way(node: Node) -> None:
+    conversation = converse(node)
+    for _ in range(200):
+        await conversation.say("x")
+        conversation.cancel()
+    await conversation.say("Heard.")
+    await conversation.end()
+    conversation.close()
+    events = await all_of(conversation)
+    assert heard(events, 200) == "Heard."

@@ -32,3 +32,12 @@ async def test_work_beyond_the_deadline_is_cancelled() -> None:
 async def test_a_deadline_that_has_passed_ends_at_once() -> None:
     with pytest.raises(DeadlineExceeded):
         await Deadline.after(time.monotonic() - 5, 1).wait(asyncio.Event().wait())
+
+
+async def test_work_that_is_always_ready_does_not_outlive_the_deadline() -> None:
+    async def ready() -> int:
+        return 1
+
+    assert await Deadline(time.monotonic() + 60).wait(ready()) == 1
+    with pytest.raises(DeadlineExceeded):
+        await Deadline(time.monotonic()).wait(ready())

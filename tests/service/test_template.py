@@ -51,3 +51,10 @@ def test_a_huge_template_is_refused_in_one_pass(text: str) -> None:
     with pytest.raises(InvalidRequest, match="template error") as caught:
         Template.parse(text)
     assert len(str(caught.value)) < 200
+
+
+def test_the_size_of_a_text_is_known_before_it_is_made() -> None:
+    template = Template.parse("ab{{ .System }}{{ .System }}{{ .Prompt }}c")
+    before, after = template.around("x" * 10)
+    assert len(before) + len(after) == template.most_chars("x" * 10) == 23
+    assert Template.parse("{{ .System }}" * 4000).most_chars("y" * 10**6) == 4 * 10**9

@@ -1,7 +1,6 @@
 """`/v1/audio/speech`: the same speech service in OpenAI's words."""
 
 import functools
-import math
 from collections.abc import Mapping
 from contextlib import aclosing
 
@@ -10,7 +9,7 @@ from starlette.types import ASGIApp
 
 from ollama_tts.errors import InvalidName, InvalidRequest, ModelNotFound
 from ollama_tts.node import Node
-from ollama_tts.options import AUDIO_FORMATS, find
+from ollama_tts.options import AUDIO_FORMATS, find, shown
 from ollama_tts.protocol.codec import convert, parse
 from ollama_tts.protocol.openai import AudioDelta, AudioDone, ChatBody, SpeechBody, Usage
 from ollama_tts.server.default import default_model
@@ -112,11 +111,14 @@ def _text(value: object, name: str) -> str:
 def _speed(value: object) -> float:
     if value is None:
         return 1.0
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and math.isfinite(value) and SLOWEST <= value <= FASTEST:  # type: ignore[arg-type, operator]
-        return float(value)  # type: ignore[arg-type]
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and SLOWEST <= value <= FASTEST
+    ):
+        return float(value)
     raise InvalidField(
-        f"'speed' must be a number from {SLOWEST} to {FASTEST}, not {value!r:.80}", "speed"
+        f"'speed' must be a number from {SLOWEST} to {FASTEST}, not {shown(value)}", "speed"
     )
 
 

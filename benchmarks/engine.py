@@ -60,7 +60,7 @@ def native(checkpoint: Checkpoint, mode: Mode, threads: int) -> NativeStepModel:
         inner=gpt.intermediate_size, texts=gpt.num_text_tokens, text_end=0,
         positions=1024, threads=threads, mode=mode,
     )  # fmt: skip
-    return NativeStepModel(checkpoint, shape, threads=threads)
+    return NativeStepModel(checkpoint, shape)
 
 
 def prompt(seed: int, hidden: int, codes: NDArray[np.int32] | None = None) -> Prompt:

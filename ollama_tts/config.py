@@ -254,6 +254,15 @@ def _upstream(env: Mapping[str, str]) -> str:
     return f"{address.client_url}/{path}".rstrip("/")
 
 
+def let_threads_sleep() -> None:
+    """Let waiting OpenMP threads sleep instead of spin, unless the environment says otherwise.
+
+    On a shared machine spinning threads cost several times their work. It must be called before
+    torch is imported, which is when OpenMP reads the variable.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 def parse_address(
     text: str, name: str = "OLLAMA_HOST", default_port: int = DEFAULT_PORT
 ) -> Address:

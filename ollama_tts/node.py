@@ -14,7 +14,7 @@ from ollama_tts.backends.catalog import Catalog
 from ollama_tts.cache import SoundCache
 from ollama_tts.cache.disk import DiskCache
 from ollama_tts.cache.memory import MemoryCache
-from ollama_tts.config import Settings
+from ollama_tts.config import Settings, let_threads_sleep
 from ollama_tts.engine.loop import EngineStats
 from ollama_tts.metrics import Metrics
 from ollama_tts.protocol.ollama import CreateRequest
@@ -41,6 +41,7 @@ class Node:
     """
 
     def __init__(self, settings: Settings) -> None:
+        let_threads_sleep()
         self.settings = settings
         self.metrics = Metrics()
         self.catalog = Catalog()

@@ -124,3 +124,19 @@ def test_what_the_speech_service_raises_becomes_a_status(
     assert "/home" not in answer.text
     assert "Traceback" not in answer.text
     assert any(record.levelname == "ERROR" for record in caplog.records)
+
+
+def test_a_batch_that_partly_failed_names_what_to_send_again(live: LiveServer) -> None:
+    late = {"tone_rate": 1.0, "deadline_ms": 100}
+    items = [
+        {"model": "tone", "prompt": "one", "stream": False},
+        {"model": "tone", "prompt": LONG, "options": late},
+        {"model": "tone", "prompt": LONG, "options": late},
+        {"model": "tone", "prompt": "four"},
+    ]
+    answer = httpx.post(f"{live.url}/generate", json=items, timeout=60)
+    assert answer.status_code == 504
+    assert answer.json()["retry"] == [1, 2]
+    assert "deadline" in answer.json()["error"]
+    good = httpx.post(f"{live.url}/generate", json=[items[0], items[3]], timeout=60)
+    assert good.content[:4] == b"RIFF"

@@ -10,15 +10,26 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from ollama_tts.audio.wav import HEADER_BYTES, wav_header
-from ollama_tts.errors import InvalidRequest, TooLarge
+from ollama_tts.errors import (
+    Busy,
+    DeadlineExceeded,
+    Failed,
+    InvalidRequest,
+    OllamaTTSError,
+    OutOfMemory,
+    TooLarge,
+)
 from ollama_tts.node import Node
 from ollama_tts.protocol.codec import convert, parse
 from ollama_tts.protocol.synthesis import PromptRequest, SynthesizeRequest
 from ollama_tts.server.default import model_or_default
 from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read, read_struct
+from ollama_tts.server.http.errors import status_of
+from ollama_tts.server.http.reply import json_reply
 from ollama_tts.server.http.speaking import opened, raw, whole
 from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
+from ollama_tts.server.reasons import text_of
 from ollama_tts.service.events import AudioChunk, SpeechRequest
 from ollama_tts.service.track import WHOLE_BYTES
 
@@ -41,11 +52,15 @@ async def generate(request: Request) -> ASGIApp:
     """POST /generate: one text, or several that are spoken in order into one file."""
     node = node_of(request)
     with counted(node, "synthesize"):
-        items = _items(parse(await read(request)))
-        speeches = [_speech(node, request, item) for item in _joined(items)]
-        if not items[0].stream:
-            return Waiting(functools.partial(_whole_wav, node, speeches))
-        return Streaming(_streamed_wav(node, speeches))
+        value = parse(await read(request))
+        items = _items(value)
+        groups = _grouped(items)
+        speeches = [_speech(node, request, _joined(group)) for group in groups]
+        if items[0].stream:
+            return Streaming(_streamed_wav(node, speeches))
+        if isinstance(value, list):
+            return Waiting(functools.partial(_whole_batch, node, speeches, groups))
+        return Waiting(functools.partial(_whole_wav, node, speeches))
 
 
 def _items(value: object) -> list[PromptRequest]:
@@ -68,15 +83,16 @@ def _item(member: object) -> PromptRequest:
     return item
 
 
-def _joined(items: list[PromptRequest]) -> list[PromptRequest]:
-    """Neighbours that differ in nothing but their text as one request, a paragraph each."""
+def _grouped(items: list[PromptRequest]) -> list[list[PromptRequest]]:
+    """Neighbours that differ in nothing but their text are spoken as one."""
     groups = itertools.groupby(items, lambda item: (item.model, item.options))
-    return [
-        PromptRequest(
-            prompt="\n\n".join(item.prompt for item in group), model=model, options=options
-        )
-        for (model, options), group in groups
-    ]
+    return [list(group) for _, group in groups]
+
+
+def _joined(group: list[PromptRequest]) -> PromptRequest:
+    """A group as one request, a paragraph each."""
+    text = "\n\n".join(item.prompt for item in group)
+    return PromptRequest(prompt=text, model=group[0].model, options=group[0].options)
 
 
 def _speech(node: Node, request: Request, item: PromptRequest) -> SpeechRequest:
@@ -116,13 +132,52 @@ def _at(speech: SpeechRequest, rate_hz: int) -> SpeechRequest:
 
 async def _whole_wav(node: Node, speeches: list[SpeechRequest]) -> Response:
     """One WAV file with its true sizes."""
-    samples = bytearray()
-    rate_hz = 0
+    wav = _Wav()
     for speech in speeches:
-        asked = replace(_at(speech, rate_hz), whole=True)
+        await wav.add(node, speech)
+    return wav.reply()
+
+
+async def _whole_batch(
+    node: Node, speeches: list[SpeechRequest], groups: list[list[PromptRequest]]
+) -> Response:
+    """As `_whole_wav`; where items failed, `{"error", "retry": [index, …]}` says which.
+
+    Only what may succeed when it is sent again counts; a request that cannot be meant (an unknown
+    voice, say) is refused as a whole.
+    """
+    wav = _Wav()
+    retry: list[int] = []
+    reasons: list[OllamaTTSError] = []
+    first = 0
+    for speech, group in zip(speeches, groups, strict=True):
+        try:
+            await wav.add(node, speech)
+        except (Failed, OutOfMemory, Busy, DeadlineExceeded) as error:
+            reasons.append(error)
+            retry += range(first, first + len(group))
+        first += len(group)
+    if not reasons:
+        return wav.reply()
+    body = {"error": text_of(reasons[0]), "retry": retry}
+    return json_reply(body, status_of(reasons[0]))
+
+
+class _Wav:
+    """A WAV file that grows by whole answers, all at the rate of the first."""
+
+    def __init__(self) -> None:
+        self._samples = bytearray()
+        self._rate_hz = 0
+
+    async def add(self, node: Node, speech: SpeechRequest) -> None:
+        asked = replace(_at(speech, self._rate_hz), whole=True)
         spoken = await whole(node.speech.speak(asked))
-        rate_hz = spoken.started.audio.sample_rate_hz
-        samples += spoken.file[HEADER_BYTES:]
-        if len(samples) > WHOLE_BYTES:
+        self._rate_hz = spoken.started.audio.sample_rate_hz
+        self._samples += spoken.file[HEADER_BYTES:]
+        if len(self._samples) > WHOLE_BYTES:
             raise TooLarge("an answer in one piece holds at most 64 MiB of sound: stream it")
-    return Response(wav_header(rate_hz, len(samples)) + samples, media_type=BINARY)
+
+    def reply(self) -> Response:
+        data = wav_header(self._rate_hz, len(self._samples)) + self._samples
+        return Response(data, media_type=BINARY)

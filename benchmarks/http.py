@@ -142,7 +142,7 @@ def added_first_audio(port: int, rounds: int) -> dict[str, float]:
     import hibari
     import numpy as np
 
-    voice = hibari.Hibari(threads=2)
+    voice = hibari.Hibari()
     next(voice.stream(SENTENCE, 1.0, 0))
     first_line_s(port, 0)
     direct, served = [], []

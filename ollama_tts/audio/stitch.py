@@ -79,16 +79,17 @@ class Stitcher:
 
     def feed(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
         """Take float32 [N] of the utterance; give what is final now, float32 [M]."""
-        loud = np.flatnonzero(np.abs(samples) >= SILENCE)
+        loud = np.abs(samples) >= SILENCE
         samples = samples * self._gain
-        if len(loud) == 0:
+        first = int(loud.argmax()) if len(loud) else 0
+        if not len(loud) or not loud[first]:
             return _join(self._release_silence(samples))
         pause: list[NDArray[np.float32]] = []
         if not self._sounded:
-            pause = self._begin_sound(samples[: loud[0]])
-            samples, loud = samples[loud[0] :], loud - loud[0]
+            pause = self._begin_sound(samples[:first])
+            samples = samples[first:]
         self._hold(samples)
-        self._silent = len(samples) - 1 - int(loud[-1])
+        self._silent = int(loud[::-1].argmax())
         return _join(pause + self._release())
 
     def end(self) -> NDArray[np.float32]:

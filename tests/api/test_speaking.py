@@ -280,3 +280,18 @@ def test_lines_leave_one_by_one_while_the_sound_is_being_made(live: LiveServer) 
         assert (status, fields["transfer-encoding"]) == (200, "chunked")
         assert json.loads(connection.chunk().splitlines()[0])["done"] is False
         assert live.read(lambda node: node.scheduler.active) == 1
+
+
+@pytest.mark.parametrize("name", ["sound", "a-222222.25", "start_s-111111.125"])
+def test_no_name_confuses_the_lines(name: str, own_http: httpx.Client) -> None:
+    body = {"model": name, "from": "tone", "stream": False}
+    assert own_http.post("/api/create", json=body).status_code == 200
+    asked = {"model": name.upper(), "prompt": "many lines, " * 30, "options": {"seed": 1}}
+    for _ in range(2):
+        lines = lines_of(own_http.post("/api/generate", json=asked).content)
+        assert {line["model"] for line in lines} == {name.upper()}
+        assert len(lines) > 10
+        end_s = 0.0
+        for line in lines[:-1]:
+            assert line["audio"]["start_s"] == pytest.approx(end_s, abs=1e-4)
+            end_s += line["audio"]["duration_s"]

@@ -17,6 +17,7 @@ from ollama_tts.errors import (
     Forbidden,
     InvalidRequest,
     NotFound,
+    OllamaFailed,
     OllamaTTSError,
     OutOfMemory,
     TooLarge,
@@ -36,7 +37,7 @@ _FAILURES: Mapping[int, type[OllamaTTSError]] = {
     404: NotFound,
     413: TooLarge,
     499: Cancelled,
-    502: UpstreamFailed,
+    502: OllamaFailed,
     504: DeadlineExceeded,
     507: OutOfMemory,
 }

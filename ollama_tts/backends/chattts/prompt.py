@@ -26,6 +26,7 @@ NUMBERED_MARKS = frozenset({"oral", "laugh", "break", "speed"})
 RULES = TextRules(
     languages=("zh", "en"),
     max_chars=180,
+    han_weight=2,
     min_chars=4,
     marks=PLAIN_MARKS | NUMBERED_MARKS,
     alphabet="chattts",

@@ -32,7 +32,10 @@ _GAUGES: dict[GaugeName, tuple[str, str]] = {
     "models_loaded": ("ollama_tts_models_loaded", "Models in memory."),
     "batch_limit": ("ollama_tts_batch_limit", "Most utterances decoded together just now."),
     "batch_size": ("ollama_batch_size", "Utterances in the decode step just run."),
-    "gpu_memory_free_bytes": ("gpu_memory_free_bytes", "Free memory of the GPU in use."),
+    "gpu_memory_free_bytes": (
+        "gpu_memory_free_bytes",
+        "Free memory of the GPU in use; not read from a card yet, always 0.",
+    ),
 }
 
 

@@ -198,8 +198,8 @@ OPTIONS: tuple[Option, ...] = (
            "Language model of the Ollama behind this server (`OLLAMA_UPSTREAM`) whose answer "
            "/api/chat and /api/generate speak; unset or empty: the text itself is spoken.",
            audible=False),
-    Option("custom_metrics", "bool", "request", False, "Count this model's requests by name.",
-           audible=False),
+    Option("custom_metrics", "bool", "request", False,
+           "Taken and kept; requests are not counted by name yet.", audible=False),
 )  # fmt: skip
 
 # Names that Ollama's clients send and that mean nothing to a voice: taken, never warned about.

@@ -1,0 +1,83 @@
+"""The table of environment variables that `serve --help` and docs/configuration.md print."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable: its name, the default as text, and what it does."""
+
+    name: str
+    default: str
+    help: str
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable(
+        "OLLAMA_HOST", "127.0.0.1:11434",
+        "Address to listen on, and where the client finds the server.",
+    ),
+    Variable("OLLAMA_MODELS", "~/.ollama-tts/models", "Folder of the model store."),
+    Variable(
+        "OLLAMA_KEEP_ALIVE", "5m",
+        "How long an idle model stays loaded: `30s`, `5m`, seconds, negative = for ever.",
+    ),
+    Variable(
+        "OLLAMA_NUM_PARALLEL", "0",
+        "Most requests spoken at once per model; 0: as many as the voice has slots.",
+    ),
+    Variable("OLLAMA_MAX_LOADED_MODELS", "0", "Most models loaded at once; 0: three per device."),
+    Variable("OLLAMA_MAX_QUEUE", "512", "Most requests that wait; one more is answered 503."),
+    Variable("OLLAMA_LOAD_TIMEOUT", "5m", "How long a load may take."),
+    Variable("OLLAMA_ORIGINS", "", "More allowed Origins, comma separated, `*` as wildcard."),
+    Variable(
+        "OLLAMA_UPSTREAM", "",
+        "Address of a real Ollama: requests for names that are not here go there, and its language "
+        "models can be spoken (docs/upstream.md).",
+    ),
+    Variable("OLLAMA_NOPRUNE", "0", "1: keep blobs that no manifest names."),
+    Variable("OLLAMA_DEBUG", "0", "1: debug log."),
+    Variable("OLLAMA_TTS_DEFAULT_MODEL", "", "Model of doors whose `model` field is optional."),
+    Variable(
+        "OLLAMA_TTS_API_KEY", "",
+        "If set, every request needs `Authorization: Bearer KEY`; several keys by commas.",
+    ),
+    Variable(
+        "OLLAMA_TTS_ALLOWED_HOSTS", "",
+        "More allowed Host names, comma separated; `*` allows all.",
+    ),
+    Variable(
+        "OLLAMA_TTS_CACHE_BYTES", "134217728",
+        "Bytes of sound kept in memory; 0: no audio cache.",
+    ),
+    Variable("OLLAMA_TTS_CACHE_DIR", "", "Folder of the audio cache on disk; unset: memory only."),
+    Variable(
+        "OLLAMA_TTS_CACHE_DISK_BYTES", "2147483648", "Bytes of sound kept in that folder."
+    ),
+    Variable(
+        "OLLAMA_TTS_GRPC_HOST", "",
+        "Address of the gRPC door, port 50051 if none is named; unset: no such door. Extra `grpc`.",
+    ),
+    Variable(
+        "OLLAMA_TTS_WYOMING_HOST", "",
+        "Address of the Wyoming door (Home Assistant), port 10200 if none is named; unset: no such "
+        "door. Extra `wyoming`. The protocol knows no API keys.",
+    ),
+    Variable("OLLAMA_TTS_LOG", "text", "Log lines as `text` or `json`."),
+    Variable(
+        "OLLAMA_TTS_REGISTRIES", "*",
+        "Registries that may be used, comma separated; `HOST=PARTNER+PARTNER` lets HOST send to "
+        "other hosts for tokens and blobs (docs/registry.md).",
+    ),
+    Variable(
+        "OLLAMA_TTS_REGISTRY_AUTH", "",
+        "Names and passwords for registries, `HOST=USER:PASSWORD`, comma separated.",
+    ),
+    Variable("HF_ENDPOINT", "https://huggingface.co", "The model hub, or a mirror of it."),
+    Variable("HF_TOKEN", "", "Token for the model hub; sent to that host alone."),
+    Variable(
+        "HTTPS_PROXY", "",
+        "Proxy of https requests to registries and the hub; `HTTP_PROXY` and `ALL_PROXY` likewise.",
+    ),
+    Variable("NO_PROXY", "", "Hosts, domains and networks reached without a proxy, by commas."),
+)  # fmt: skip

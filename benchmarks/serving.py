@@ -1,6 +1,6 @@
 """What the server adds: first audio, chunks a second, start-up. One run, medians.
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/http.py [--json] [--rounds 30]
+    OMP_WAIT_POLICY=PASSIVE python benchmarks/serving.py [--json] [--rounds 30]
 
 1. First audio of `hibari` through `/api/generate` (NDJSON) against calling the package directly,
    interleaved, both warm, in two processes on the same machine.
@@ -9,11 +9,6 @@
 4. From the start of `ollama-tts serve` to the last byte of its first answer.
 """
 
-import sys
-
-# This file's own name must not stand in for the standard library's package `http`.
-sys.path[:] = [path for path in sys.path if not path.endswith("benchmarks")]
-
 import argparse
 import json
 import os
@@ -21,6 +16,7 @@ import platform
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator

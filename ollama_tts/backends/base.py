@@ -91,6 +91,21 @@ class Runner(Protocol):
 
 
 @runtime_checkable
+class Hosting(Protocol):
+    """A runner that other models of the same weights can speak on, each with its adapters."""
+
+    def host(self, model: LocalModel) -> Runner:
+        """What `model` speaks with on these weights. Blocks; called in a worker thread.
+
+        It lives on this runner and ends with it; nobody closes it.
+
+        Raises:
+            InvalidWeights: An adapter is damaged, or for another model.
+            OutOfMemory: It does not fit.
+        """
+
+
+@runtime_checkable
 class Batching(Protocol):
     """A runner that decodes several utterances together, and tells how it fares."""
 
@@ -111,6 +126,18 @@ class Backend(Protocol):
         Raises:
             LoadFailed: The files are there but could not be loaded.
             OutOfMemory: They do not fit.
+        """
+
+
+@runtime_checkable
+class Merging(Protocol):
+    """A backend that makes some adapters part of the weights it loads."""
+
+    def merges(self, model: LocalModel, options: LoadOptions) -> bool:
+        """Whether `model`, loaded so, needs weights of its own for its adapters.
+
+        Raises:
+            InvalidRequest: The adapters are damaged, or cannot be used with these options.
         """
 
 

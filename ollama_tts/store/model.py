@@ -60,3 +60,4 @@ class LocalModel:
     messages: tuple[Message, ...]
     size_bytes: int
     modified_at: datetime
+    adapters_key: str = ""

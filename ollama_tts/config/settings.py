@@ -27,6 +27,8 @@ class Settings:
     num_parallel: int = 0
     max_loaded_models: int = 0
     max_queue: int = 512
+    max_queue_per_model: int = 0
+    max_wait_s: float = 0.0
     load_timeout_s: float = 300.0
     origins: tuple[str, ...] = ()
     upstream: str = ""
@@ -76,6 +78,8 @@ class Settings:
             max_queue=env.count("OLLAMA_MAX_QUEUE", 512),
             load_timeout_s=env.seconds("OLLAMA_LOAD_TIMEOUT", 300.0),
             origins=env.words("OLLAMA_ORIGINS"),
+            max_queue_per_model=env.count("OLLAMA_TTS_MAX_QUEUE_PER_MODEL", 0),
+            max_wait_s=env.seconds("OLLAMA_TTS_MAX_WAIT", 0.0),
             upstream=upstream,
             max_json_bytes=MAX_PASSED_BYTES if upstream else MAX_JSON_BYTES,
             prune=not env.flag("OLLAMA_NOPRUNE"),

@@ -24,10 +24,23 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "OLLAMA_NUM_PARALLEL", "0",
-        "Most requests spoken at once per model; 0: as many as the voice has slots.",
+        "Most requests spoken at once per model; 0: as many as the voice has slots. While long "
+        "ones speak, a quarter more (at least one) may for short ones.",
     ),
     Variable("OLLAMA_MAX_LOADED_MODELS", "0", "Most models loaded at once; 0: three per device."),
-    Variable("OLLAMA_MAX_QUEUE", "512", "Most requests that wait; one more is answered 503."),
+    Variable(
+        "OLLAMA_MAX_QUEUE", "512",
+        "Most requests that wait. One more costs the newest of the lowest priority its place, of "
+        "the caller with most of them (often the newcomer itself): 503 with `Retry-After`.",
+    ),
+    Variable(
+        "OLLAMA_TTS_MAX_QUEUE_PER_MODEL", "0", "Most that wait for one model; 0: no own limit."
+    ),
+    Variable(
+        "OLLAMA_TTS_MAX_WAIT", "0",
+        "Longest wait for a place on a loaded model, as `2s`; who would wait longer, by how fast "
+        "the model has been, is answered 503 at once. 0: no limit.",
+    ),
     Variable("OLLAMA_LOAD_TIMEOUT", "5m", "How long a load may take."),
     Variable("OLLAMA_ORIGINS", "", "More allowed Origins, comma separated, `*` as wildcard."),
     Variable(

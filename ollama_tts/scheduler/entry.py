@@ -7,7 +7,9 @@ from typing import Literal
 
 from ollama_tts.backends.base import Runner
 from ollama_tts.options import LoadOptions
+from ollama_tts.scheduler.admission import Claim
 from ollama_tts.scheduler.clock import Timer
+from ollama_tts.scheduler.drain import DrainRate
 from ollama_tts.store.model import LocalModel
 
 State = Literal["loading", "ready", "closing"]
@@ -17,8 +19,9 @@ State = Literal["loading", "ready", "closing"]
 class Entry:
     """One model in memory.
 
-    `model` is the one that had it loaded; others with the same `weights_key` share it. `leases`
-    counts the requests that speak on it, of at most `slots`. `keep_alive_s` is how long it stays
+    `model` is the one that had it loaded; others with the same `weights_key` share it. `speaking`
+    are the requests that speak on it, of about `slots` at most (`admission.places`); `drain` is
+    how fast they have been going. `keep_alive_s` is how long it stays
     when nobody does (inf: for ever). `expires_at_s` is set while that runs. `dead`: its engine
     has ended, nobody gets it any more.
     """
@@ -30,7 +33,8 @@ class Entry:
     state: State = "loading"
     runner: Runner | None = None
     slots: int = 0
-    leases: int = 0
+    speaking: list[Claim] = field(default_factory=list)
+    drain: DrainRate = field(default_factory=DrainRate)
     dead: bool = False
     ready_s: float = math.inf
     expires_at_s: float | None = None
@@ -41,6 +45,11 @@ class Entry:
     def key(self) -> str:
         """What models that share it have in common."""
         return self.model.weights_key
+
+    @property
+    def leases(self) -> int:
+        """How many requests speak on it."""
+        return len(self.speaking)
 
     @property
     def idle(self) -> bool:

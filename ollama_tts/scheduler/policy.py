@@ -2,14 +2,16 @@
 
 Ollama's rules (server/sched.go): one load at a time; over the limit the idle model with the
 shortest keep-alive goes, and if none is idle the one with the shortest keep-alive gets no new
-requests until it is; other load options mean a reload. Ours: priority, a number of places per
-model, and nobody overtakes within a model.
+requests until it is; other load options mean a reload. Ours: an order of service and a number
+of places per model (`admission`), and nobody overtakes within a model, but a short request on a
+place that is not for long ones.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from ollama_tts.scheduler.admission import places
 from ollama_tts.scheduler.entry import Entry
 from ollama_tts.scheduler.queue import Waiter
 
@@ -24,34 +26,44 @@ class Plan:
 
 
 def decide(
-    entries: Mapping[str, Entry], waiting: Sequence[Waiter], max_loaded: int, alone: Set[str]
+    entries: Mapping[str, Entry],
+    waiting: Sequence[Waiter],
+    now_s: float,
+    *,
+    max_loaded: int,
+    alone: Set[str],
 ) -> Plan:
     """The steps that are possible now.
 
     `waiting` is in the order of service. `max_loaded` bounds `entries`. `alone` holds the keys
     of models that did not fit beside others: they are loaded when nothing else is.
     """
-    return _Decision(entries, max_loaded, alone).over(waiting)
+    return _Decision(entries, now_s, max_loaded, alone).over(waiting)
 
 
 class _Decision:
-    def __init__(self, entries: Mapping[str, Entry], max_loaded: int, alone: Set[str]) -> None:
+    def __init__(
+        self, entries: Mapping[str, Entry], now_s: float, max_loaded: int, alone: Set[str]
+    ) -> None:
         self._entries = entries
+        self._now_s = now_s
         self._max_loaded = max_loaded
         self._alone = alone
-        self._granted: Counter[str] = Counter()
+        self._granted: defaultdict[str, list[Waiter]] = defaultdict(list)
         self._plan = Plan()
 
     def over(self, waiting: Sequence[Waiter]) -> Plan:
         blocked: set[str] = set()
+        full: set[str] = set()  # for long requests
         first_load = True
         for waiter in waiting:
-            if waiter.key in blocked:
+            long = waiter.long(self._now_s)
+            if waiter.key in blocked or (long and waiter.key in full):
                 continue
             entry = self._entries.get(waiter.key)
             if entry is not None and entry.state == "ready" and entry.fits(waiter.options):
                 if not self._grant(waiter, entry):
-                    blocked.add(waiter.key)
+                    (full if long else blocked).add(waiter.key)
                 continue
             blocked.add(waiter.key)
             if first_load:
@@ -61,9 +73,10 @@ class _Decision:
         return self._plan
 
     def _grant(self, waiter: Waiter, entry: Entry) -> bool:
-        if self._used(entry) >= entry.slots:
+        speaking = [*entry.speaking, *self._granted[entry.key]]
+        if len(speaking) >= places(entry.slots, speaking, waiter, self._now_s):
             return False
-        self._granted[entry.key] += 1
+        self._granted[entry.key].append(waiter)
         self._plan.grants.append((waiter, entry))
         return True
 
@@ -101,7 +114,7 @@ class _Decision:
                 self._plan.closes.append(entry)
 
     def _used(self, entry: Entry) -> int:
-        return entry.leases + self._granted[entry.key]
+        return entry.leases + len(self._granted[entry.key])
 
     def _idle(self, entry: Entry) -> bool:
         return entry.state == "ready" and self._used(entry) == 0

@@ -1,7 +1,6 @@
 """`Scheduler`: hands out loaded models, and decides what is in memory."""
 
 import asyncio
-import bisect
 import logging
 import math
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -15,18 +14,20 @@ from ollama_tts.engine.loop import EngineStats
 from ollama_tts.errors import Busy, Cancelled, EngineDead, LoadFailed, OllamaTTSError, OutOfMemory
 from ollama_tts.metrics import Metrics
 from ollama_tts.options import LoadOptions
+from ollama_tts.scheduler.admission import Terms
 from ollama_tts.scheduler.clock import Clock
 from ollama_tts.scheduler.entry import Entry
+from ollama_tts.scheduler.line import Line
 from ollama_tts.scheduler.loading import Backends, Load, Outcome
 from ollama_tts.scheduler.policy import Plan, decide
-from ollama_tts.scheduler.queue import DrainRate, Waiter
+from ollama_tts.scheduler.queue import Waiter
 from ollama_tts.scheduler.snapshot import LoadedModel, snapshot
 from ollama_tts.store.model import LocalModel
 
 log = logging.getLogger(__name__)
 
 DEFAULT_MAX_LOADED = 3
-BUSY = "server busy, please try again.  maximum pending requests exceeded"  # Ollama's ErrMaxQueue
+ORDINARY = Terms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,8 @@ class Scheduler:
         self._now = now
         self._entries: dict[str, Entry] = {}
         self._loads: dict[str, Load] = {}
-        self._waiting: list[Waiter] = []
+        self._line = Line(settings, self._entries, self._advance)
         self._alone: set[str] = set()
-        self._arrived = 0
-        self._drain = DrainRate()
         self._tasks: set[asyncio.Task[None]] = set()
         self._past_back_offs = 0
         self._shut = False
@@ -73,7 +72,7 @@ class Scheduler:
     @property
     def queue_depth(self) -> int:
         """Requests that wait for a model or for a place on one."""
-        return len(self._waiting)
+        return len(self._line.waiting)
 
     @property
     def active(self) -> int:
@@ -96,7 +95,7 @@ class Scheduler:
         model: LocalModel,
         options: LoadOptions,
         keep_alive_s: float | None = None,
-        priority: int = 0,
+        terms: Terms = ORDINARY,
     ) -> AsyncGenerator[Lease, None]:
         """A loaded model to speak on, for as long as the context lasts.
 
@@ -105,14 +104,14 @@ class Scheduler:
         queue and disturbs nobody else in it.
 
         Raises:
-            Busy: The queue is full, or the server shuts down.
+            Busy: The queue is full, the wait too long, or the server shuts down.
             LoadFailed: The model could not be loaded.
             OutOfMemory: It does not fit, not even alone.
             InvalidRequest: Its files are damaged, or nothing here loads them.
         """
         if self._shut:
             raise Busy("the server is shutting down")
-        waiter = self._arrive(model, options, keep_alive_s, priority)
+        waiter = self._arrive(model, options, keep_alive_s, terms)
         entry = await self._granted(waiter)
         try:
             yield self._lease_of(waiter, entry)
@@ -124,7 +123,7 @@ class Scheduler:
                 other.keep_alive_s = 0
             raise
         finally:
-            self._release(entry)
+            self._release(waiter, entry)
 
     async def unload(self, model: LocalModel) -> None:
         """Let a model go: at once if nobody speaks on it, else after those who do or wait to.
@@ -148,8 +147,8 @@ class Scheduler:
     async def shutdown(self) -> None:
         """Refuse who waits, end all loads and runners. Repeatable."""
         self._shut = True
-        for waiter in list(self._waiting):
-            self._refuse(waiter, Busy("the server is shutting down"))
+        for waiter in list(self._line.waiting):
+            self._line.refuse(waiter, Busy("the server is shutting down"))
         for key in list(self._loads):
             self._abandon(key)
         for entry in list(self._entries.values()):
@@ -168,37 +167,16 @@ class Scheduler:
         return self._settings.max_loaded_models or DEFAULT_MAX_LOADED
 
     def _arrive(
-        self, model: LocalModel, options: LoadOptions, keep_alive_s: float | None, priority: int
+        self, model: LocalModel, options: LoadOptions, keep_alive_s: float | None, terms: Terms
     ) -> Waiter:
-        self._arrived += 1
-        waiter = Waiter(
-            model=model,
-            options=options,
-            keep_alive_s=keep_alive_s,
-            priority=priority,
-            number=self._arrived,
-            since_s=self._clock.time(),
-            granted=asyncio.get_running_loop().create_future(),
-        )
-        bisect.insort(self._waiting, waiter, key=lambda w: w.order)
+        now_s = self._clock.time()
+        waiter = self._line.join(model, options, terms, keep_alive_s=keep_alive_s, now_s=now_s)
         plan = self._plan()
-        if self._must_wait(waiter, plan) and self._others_waiting() > self._settings.max_queue:
-            self._waiting.remove(waiter)
-            depth = len(self._waiting)
-            raise Busy(BUSY, self._drain.retry_after_s(depth, self._clock.time()))
+        if plan.load is not waiter and all(granted is not waiter for granted, _ in plan.grants):
+            self._line.keep_short(waiter, now_s)
+            plan = self._plan()
         self._carry_out(plan)
         return waiter
-
-    def _must_wait(self, waiter: Waiter, plan: Plan) -> bool:
-        return plan.load is not waiter and all(granted is not waiter for granted, _ in plan.grants)
-
-    def _others_waiting(self) -> int:
-        """Who waits in the queue: all but those for whom a place is being loaded."""
-        promised = 0
-        for key in self._loads:
-            fitting = sum(self._wants(waiter, self._entries[key]) for waiter in self._waiting)
-            promised += min(fitting, max(1, self._settings.num_parallel))
-        return len(self._waiting) - promised
 
     async def _granted(self, waiter: Waiter) -> Entry:
         try:
@@ -211,17 +189,11 @@ class Scheduler:
         """The caller of `waiter` is gone; if it was granted just now, the lease goes back."""
         if waiter.granted.done() and not waiter.granted.cancelled():
             if waiter.granted.exception() is None:
-                self._release(waiter.granted.result())
+                self._release(waiter, waiter.granted.result())
             return
-        if waiter in self._waiting:
-            self._waiting.remove(waiter)
+        self._line.leave(waiter)
         self._forget_loads()
         self._advance()
-
-    def _refuse(self, waiter: Waiter, error: OllamaTTSError) -> None:
-        self._waiting.remove(waiter)
-        if not waiter.granted.done():
-            waiter.granted.set_exception(error)
 
     def _wants(self, waiter: Waiter, entry: Entry) -> bool:
         return waiter.key == entry.key and entry.fits(waiter.options)
@@ -235,10 +207,9 @@ class Scheduler:
         self._metrics.queued(queued_ns / 1e9)
         return Lease(entry.runner, entry.model, load_ns, queued_ns)
 
-    def _release(self, entry: Entry) -> None:
-        entry.leases -= 1
+    def _release(self, waiter: Waiter, entry: Entry) -> None:
         now_s = self._clock.time()
-        self._drain.ended(now_s)
+        self._line.release(waiter, entry, now_s)
         if entry.idle:
             self._start_timer(entry, now_s)
         self._advance()
@@ -256,8 +227,10 @@ class Scheduler:
     # what is in memory
 
     def _plan(self) -> Plan:
-        self._alone &= {waiter.key for waiter in self._waiting}
-        return decide(self._entries, self._waiting, self._max_loaded, self._alone)
+        now_s = self._clock.time()
+        order = self._line.in_order(now_s)
+        self._alone &= {waiter.key for waiter in order}
+        return decide(self._entries, order, now_s, max_loaded=self._max_loaded, alone=self._alone)
 
     def _advance(self) -> None:
         if not self._shut:
@@ -270,16 +243,14 @@ class Scheduler:
             self._close(entry)
         if plan.load is not None:
             self._load(plan.load)
+        self._line.set_alarm(self._clock)
 
     def _grant(self, waiter: Waiter, entry: Entry) -> None:
-        self._waiting.remove(waiter)
-        if waiter.granted.done():
+        if not self._line.grant(waiter, entry, self._clock.time()):
             return
         entry.stop_timer()
-        entry.leases += 1
         if waiter.keep_alive_s is not None:
             entry.keep_alive_s = _kept_s(waiter.keep_alive_s)
-        waiter.granted.set_result(entry)
 
     def _load(self, waiter: Waiter) -> None:
         now_s = self._clock.time()
@@ -308,7 +279,7 @@ class Scheduler:
     def _forget_loads(self) -> None:
         """Give up on loads that nobody waits for any more."""
         for key, load in self._loads.items():
-            if not any(self._wants(waiter, self._entries[key]) for waiter in self._waiting):
+            if not any(self._wants(waiter, self._entries[key]) for waiter in self._line.waiting):
                 load.give_up()
 
     def _abandon(self, key: str) -> None:
@@ -339,7 +310,7 @@ class Scheduler:
         self._alone.discard(entry.key)
         self._metrics.loaded(entry.ready_s - entry.began_s)
         log.info("loaded %s in %.2f s", entry.model.name.short, entry.ready_s - entry.began_s)
-        if not any(self._wants(waiter, entry) for waiter in self._waiting):
+        if not any(self._wants(waiter, entry) for waiter in self._line.waiting):
             entry.keep_alive_s = 0
 
     def _load_failed(self, entry: Entry, error: OllamaTTSError, *, given_up: bool) -> None:
@@ -354,8 +325,8 @@ class Scheduler:
         self._fail(entry, error)
 
     def _fail(self, entry: Entry, error: OllamaTTSError) -> None:
-        for waiter in [waiter for waiter in self._waiting if self._wants(waiter, entry)]:
-            self._refuse(waiter, error)
+        for waiter in [waiter for waiter in self._line.waiting if self._wants(waiter, entry)]:
+            self._line.refuse(waiter, error)
 
     def _close(self, entry: Entry) -> None:
         entry.state = "closing"

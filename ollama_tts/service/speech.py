@@ -21,7 +21,7 @@ from ollama_tts.errors import (
 )
 from ollama_tts.metrics import Metrics, Outcome
 from ollama_tts.options import resolve
-from ollama_tts.scheduler import Lease, Scheduler
+from ollama_tts.scheduler import Lease, Scheduler, Terms
 from ollama_tts.service.ahead import LookAhead
 from ollama_tts.service.answer import Answer, Asked
 from ollama_tts.service.cached import SoundMemory
@@ -119,9 +119,12 @@ class SpeechService:
         return Asked(request, model, options, deadline)
 
     def _lease(self, asked: Asked) -> AbstractAsyncContextManager[Lease]:
-        options = asked.options
-        return self._scheduler.lease(
-            asked.model, options.load, asked.request.keep_alive_s, options.speech.priority
+        options, text = asked.options, asked.request.text
+        terms = Terms(
+            client=asked.request.client,
+            priority=options.speech.priority,
+            chars=len(text) if isinstance(text, str) else None,
+            deadline_s=asked.deadline.at_s,
         )
 
     async def _sound(

@@ -6,7 +6,7 @@ import pytest
 
 from ollama_tts.errors import Busy
 from ollama_tts.scheduler import Scheduler
-from ollama_tts.scheduler.queue import LONGEST_RETRY_S, DrainRate
+from ollama_tts.scheduler.drain import LONGEST_RETRY_S, DrainRate, retry_after_s
 from tests.support.gated_backend import GatedBackend
 from tests.support.local_models import local_model
 from tests.support.manual_clock import ManualClock
@@ -191,28 +191,30 @@ async def test_one_who_is_refused_and_cancelled_at_once_harms_nobody(
 
 
 def test_unknown_rate_is_one_second() -> None:
-    rate = DrainRate()
-    assert rate.retry_after_s(100, 5.0) == 1
-    rate.ended(5.0)
-    assert rate.retry_after_s(100, 5.0) == 1
+    assert DrainRate().wait_s(100, 4) == 0
+    assert retry_after_s(0.0) == 1
 
 
 @pytest.mark.parametrize(
-    ("every_s", "waiting", "expected"), [(2.0, 4, 8), (0.1, 4, 1), (60.0, 9, LONGEST_RETRY_S)]
+    ("held_s", "ahead", "places", "wait_s", "retry_s"),
+    [(2.0, 4, 1, 8.0, 8), (2.0, 4, 4, 2.0, 2), (0.1, 4, 1, 0.4, 1), (60.0, 9, 1, 540.0, 120)],
 )
-def test_the_rate_is_measured(every_s: float, waiting: int, expected: int) -> None:
+def test_the_rate_is_measured(
+    held_s: float, ahead: int, places: int, wait_s: float, retry_s: int
+) -> None:
     rate = DrainRate()
-    for number in range(10):
-        rate.ended(number * every_s)
-    assert rate.retry_after_s(waiting, 9 * every_s) == expected
+    for _ in range(10):
+        rate.ended(held_s)
+    assert rate.wait_s(ahead, places) == pytest.approx(wait_s)
+    assert retry_after_s(rate.wait_s(ahead, places)) == retry_s == min(retry_s, LONGEST_RETRY_S)
 
 
 def test_a_rate_forgets_what_is_long_ago() -> None:
     rate = DrainRate(remembered=4)
-    rate.ended(0.0)
-    for number in range(4):
-        rate.ended(1000.0 + number)
-    assert rate.retry_after_s(3, 1003.0) == 3
+    rate.ended(1000.0)
+    for _ in range(4):
+        rate.ended(1.0)
+    assert rate.wait_s(3, 1) == 3.0
 
 
 async def test_a_full_queue_says_when_to_come_again(clock: ManualClock) -> None:

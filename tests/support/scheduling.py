@@ -6,7 +6,7 @@ from typing import Any
 from ollama_tts.config import Settings
 from ollama_tts.metrics import Metrics
 from ollama_tts.options import LoadOptions
-from ollama_tts.scheduler import Lease, Scheduler
+from ollama_tts.scheduler import Lease, Scheduler, Terms
 from ollama_tts.scheduler.loading import Backends
 from ollama_tts.store.model import LocalModel
 from tests.support.manual_clock import ManualClock
@@ -39,10 +39,14 @@ class Caller:
         *,
         keep_alive_s: float | None = None,
         priority: int = 0,
+        client: str = "",
+        chars: int | None = None,
+        deadline_s: float | None = None,
     ) -> None:
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._granted: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
-        self._asks = scheduler.lease(model, options or LoadOptions(), keep_alive_s, priority)
+        terms = Terms(client, priority, chars, deadline_s)
+        self._asks = scheduler.lease(model, options or LoadOptions(), keep_alive_s, terms)
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:

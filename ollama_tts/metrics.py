@@ -70,7 +70,9 @@ class Metrics:
         self._underruns = self._counter(
             "underruns_total", "Times a listener's sound ran out before the next piece."
         )
-        self._codec_steps = self._counter("codec_steps_total", "Codec steps spoken.")
+        self._codec_steps = self._counter(
+            "codec_steps_total", "Codec steps computed; sound from the cache costs none."
+        )
         self._cache = self._counter("cache_requests_total", "Cache look-ups.", ["result"])
         self._back_offs = _BackOffs()
         self.registry.register(self._back_offs)
@@ -113,9 +115,12 @@ class Metrics:
         if chattts:
             self._stream_latency_ms.observe(seconds * 1000)
 
-    def spoken(self, *, took_s: float, audio_s: float, steps: int) -> None:
-        """Record a finished answer: how long it took and how long it sounds."""
+    def computed(self, steps: int) -> None:
+        """Count codec steps that an engine made; sound from the cache costs none."""
         self._codec_steps.inc(steps)
+
+    def spoken(self, *, took_s: float, audio_s: float) -> None:
+        """Record a finished answer: how long it took and how long it sounds."""
         if audio_s > 0:
             self._real_time_factor.observe(took_s / audio_s)
 

@@ -5,9 +5,8 @@ HTTP, the command line and tests are doors to the same node. Usage: `async with 
 
 import asyncio
 import logging
-import sqlite3
+import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from types import TracebackType
 
 from ollama_tts.backends.catalog import Catalog
@@ -26,9 +25,10 @@ from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
-from ollama_tts.service.speech import SpeechService
+from ollama_tts.service.speech import Records, SpeechService
 from ollama_tts.service.spoken import SpokenService
 from ollama_tts.store.store import Store
+from ollama_tts.traces import make_traces
 from ollama_tts.upstream.client import Upstream
 
 log = logging.getLogger(__name__)
@@ -58,11 +58,12 @@ class Node:
         )
         self.creates = CreateService(self.store, self.models)
         self.sounds = SoundMemory(_cache(settings), self.metrics)
+        self.traces = make_traces(settings.otlp_endpoint, settings.service_name, time.time_ns)
         self.speech = SpeechService(
             settings,
             self.models.resolve,
             self.scheduler,
-            self.metrics,
+            Records(self.metrics, self.traces),
             memory=self.sounds,
             others=self.catalog.languages(),
         )
@@ -95,6 +96,7 @@ class Node:
         await self.scheduler.shutdown()
         if self.sounds.cache is not None:
             await self.sounds.cache.aclose()
+        await asyncio.to_thread(self.traces.close)
 
     def _create(self, request: CreateRequest) -> AsyncIterator[Progress]:
         return self.creates.create(request)
@@ -113,15 +115,10 @@ def _cache(settings: Settings) -> SoundCache | None:
     disk = None
     if settings.cache_dir is not None:
         try:
-            disk = DiskCache(settings.cache_dir, settings.cache_disk_bytes, _now_s)
-        except (OSError, sqlite3.Error) as error:
+            disk = DiskCache(settings.cache_dir, settings.cache_disk_bytes)
+        except OSError as error:
             log.warning("OLLAMA_TTS_CACHE_DIR cannot be used, memory alone is: %s", error)
     return SoundCache(MemoryCache(settings.cache_bytes), disk)
-
-
-def _now_s() -> float:
-    """Seconds since 1970: the order of last use must outlive a restart."""
-    return datetime.now(UTC).timestamp()
 
 
 def _size_bytes(sounds: SoundMemory) -> int:

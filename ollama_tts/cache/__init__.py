@@ -3,6 +3,6 @@
 from ollama_tts.cache.cache import SoundCache
 from ollama_tts.cache.flights import Flights
 from ollama_tts.cache.key import sound_key
-from ollama_tts.cache.sound import Sound
+from ollama_tts.cache.sound import Extent, Sound
 
-__all__ = ["Flights", "Sound", "SoundCache", "sound_key"]
+__all__ = ["Extent", "Flights", "Sound", "SoundCache", "sound_key"]

@@ -39,7 +39,7 @@ async def _rules(name: str, options: Mapping[str, object]) -> TextRules:
     async with Node(Settings.from_env()) as node:
         model = node.models.resolve(name)
         load = resolve(model.parameters, options).load
-        async with node.scheduler.lease(model, load, 0.0, 0) as lease:
+        async with node.scheduler.lease(model, load, 0.0) as lease:
             return lease.runner.traits.text_rules
 
 

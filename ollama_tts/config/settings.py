@@ -53,6 +53,8 @@ class Settings:
     hub_endpoint: str = DEFAULT_HUB
     hub_token: str = field(default="", repr=False)
     proxies: Proxies = NO_PROXIES
+    otlp_endpoint: str = ""
+    service_name: str = "ollama_tts"
     shared_key: Path = Path("~/.ollama/id_ed25519")
 
     @property
@@ -76,10 +78,10 @@ class Settings:
             num_parallel=env.count("OLLAMA_NUM_PARALLEL", 0),
             max_loaded_models=env.count("OLLAMA_MAX_LOADED_MODELS", 0),
             max_queue=env.count("OLLAMA_MAX_QUEUE", 512),
-            load_timeout_s=env.seconds("OLLAMA_LOAD_TIMEOUT", 300.0),
-            origins=env.words("OLLAMA_ORIGINS"),
             max_queue_per_model=env.count("OLLAMA_TTS_MAX_QUEUE_PER_MODEL", 0),
             max_wait_s=env.seconds("OLLAMA_TTS_MAX_WAIT", 0.0),
+            load_timeout_s=env.seconds("OLLAMA_LOAD_TIMEOUT", 300.0),
+            origins=env.words("OLLAMA_ORIGINS"),
             upstream=upstream,
             max_json_bytes=MAX_PASSED_BYTES if upstream else MAX_JSON_BYTES,
             prune=not env.flag("OLLAMA_NOPRUNE"),
@@ -98,4 +100,6 @@ class Settings:
             hub_endpoint=env.text("HF_ENDPOINT").rstrip("/") or DEFAULT_HUB,
             hub_token=env.text("HF_TOKEN"),
             proxies=env.proxies(),
+            otlp_endpoint=env.text("OTEL_EXPORTER_OTLP_ENDPOINT"),
+            service_name=env.text("OTEL_SERVICE_NAME") or "ollama_tts",
         )

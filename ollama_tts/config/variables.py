@@ -93,4 +93,10 @@ VARIABLES: tuple[Variable, ...] = (
         "Proxy of https requests to registries and the hub; `HTTP_PROXY` and `ALL_PROXY` likewise.",
     ),
     Variable("NO_PROXY", "", "Hosts, domains and networks reached without a proxy, by commas."),
+    Variable(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "",
+        "OpenTelemetry collector, `http://HOST:4318`, that is sent one trace a spoken request "
+        "(names, durations and counts, never the text); unset: none. Extra `otel`.",
+    ),
+    Variable("OTEL_SERVICE_NAME", "ollama_tts", "Name of this server in those traces."),
 )  # fmt: skip

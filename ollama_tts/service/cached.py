@@ -7,6 +7,7 @@ serves every format, sample rate, gain and pause.
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,13 +55,13 @@ class Voice:
         cache = self._memory.cache
         if cache is None or not self._wanted:
             self._memory.metrics.cache("off")
-            async with aclosing(self._runner.speak(utterance)) as pieces:
+            async with aclosing(self._fresh(utterance)) as pieces:
                 async for piece in pieces:
                     yield piece
             return
         key = self._key(utterance)
         kept = await cache.get(key)
-        shared = key in self._memory.flights
+        shared = self._flight(key) in self._memory.flights
         self.hits += kept is not None or shared
         self._memory.metrics.cache("hit" if kept is not None or shared else "miss")
         source = (
@@ -75,11 +76,24 @@ class Voice:
     def _share(
         self, key: str, utterance: Utterance, cache: SoundCache
     ) -> AsyncGenerator[Piece, None]:
+        """Speak, or listen to who speaks it already; whose deadline it was must not end it."""
+        everyones = replace(utterance, deadline_s=None)
         return self._memory.flights.join(
-            key,
-            lambda: self._runner.speak(utterance),
-            lambda pieces: _keep(cache, key, pieces),
+            self._flight(key),
+            lambda: self._fresh(everyones),
+            lambda pieces: _keep(cache, key, self._model.digest.hex, pieces),
         )
+
+    def _flight(self, key: str) -> str:
+        """Listeners share a loaded model, too: it is theirs as long as they listen."""
+        return f"{key}@{id(self._runner):x}"
+
+    async def _fresh(self, utterance: Utterance) -> AsyncGenerator[Piece, None]:
+        """Sound that is computed now: only its codec steps count as spoken."""
+        async with aclosing(self._runner.speak(utterance)) as pieces:
+            async for piece in pieces:
+                self._memory.metrics.computed(piece.steps)
+                yield piece
 
     async def _replay(self, sound: Sound, utterance: Utterance) -> AsyncGenerator[Piece, None]:
         rate_hz = self._runner.traits.sample_rate_hz
@@ -108,8 +122,8 @@ class Voice:
         )
 
 
-def _keep(cache: SoundCache, key: str, pieces: list[Piece]) -> None:
+def _keep(cache: SoundCache, key: str, model: str, pieces: list[Piece]) -> None:
     """Keep what ended by itself; an utterance that hit its limit is not worth repeating."""
     if pieces and pieces[-1].finish == "stop":
         samples = np.concatenate([piece.samples for piece in pieces]).astype(np.float32)
-        cache.put(key, Sound(samples, sum(piece.steps for piece in pieces)))
+        cache.put(key, Sound(samples, sum(piece.steps for piece in pieces), model))

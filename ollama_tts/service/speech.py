@@ -9,7 +9,9 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
+from dataclasses import dataclass
 
+from ollama_tts import logs
 from ollama_tts.config import Settings
 from ollama_tts.errors import (
     Busy,
@@ -31,12 +33,21 @@ from ollama_tts.service.template import Template
 from ollama_tts.service.timing import Listening
 from ollama_tts.service.track import Written
 from ollama_tts.store.model import LocalModel
+from ollama_tts.traces import SpokenRequest, Traces
 
 log = logging.getLogger(__name__)
 
 
 AROUND_CHARS = 100_000
 """Most text that a template may put around the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Where what happened to a request is written down."""
+
+    metrics: Metrics
+    traces: Traces
 
 
 class SpeechService:
@@ -50,7 +61,7 @@ class SpeechService:
         settings: Settings,
         find: Callable[[str], LocalModel],
         scheduler: Scheduler,
-        metrics: Metrics,
+        records: Records,
         *,
         memory: SoundMemory,
         others: str = "",
@@ -58,7 +69,8 @@ class SpeechService:
         self._settings = settings
         self._find = find
         self._scheduler = scheduler
-        self._metrics = metrics
+        self._metrics = records.metrics
+        self._traces = records.traces
         self._others = others
         self._memory = memory
 
@@ -76,8 +88,9 @@ class SpeechService:
             OllamaTTSError: Loading or speaking failed.
         """
         outcome: Outcome = "failed"
+        listening = Listening(time.monotonic)
         try:
-            async with aclosing(self._answer(request)) as events:
+            async with aclosing(self._answer(request, listening)) as events:
                 async for event in events:
                     yield event
             outcome = "ok"
@@ -92,15 +105,18 @@ class SpeechService:
             raise
         finally:
             self._metrics.request(request.surface, outcome)
+            self._traces.spoken(_told(request, outcome, listening))
 
-    async def _answer(self, request: SpeechRequest) -> AsyncGenerator[SpeechEvent, None]:
-        listening = Listening(time.monotonic)
+    async def _answer(
+        self, request: SpeechRequest, listening: Listening
+    ) -> AsyncGenerator[SpeechEvent, None]:
         asked = self._asked(request, listening)
         around = _around(asked.model, request)
         async with AsyncExitStack() as stack:
             if request.begun is not None:
                 await asked.deadline.wait(request.begun())
             lease = await asked.deadline.wait(stack.enter_async_context(self._lease(asked)))
+            listening.leased(lease.queued_ns / 1e9, lease.load_ns / 1e9)
             answer = Answer(asked, lease, self._memory, others=self._others)
             script = answer.script(around, self._settings.max_text_chars)
             ahead = LookAhead(answer.speaker, answer.utterances(script))
@@ -126,6 +142,7 @@ class SpeechService:
             chars=len(text) if isinstance(text, str) else None,
             deadline_s=asked.deadline.at_s,
         )
+        return self._scheduler.lease(asked.model, options.load, asked.request.keep_alive_s, terms)
 
     async def _sound(
         self, answer: Answer, ahead: LookAhead, listening: Listening
@@ -152,7 +169,11 @@ class SpeechService:
         if not written.data and not written.duration_s:
             return []
         events: list[SpeechEvent] = []
-        if listening.heard(written.duration_s):
+        before = listening.underruns
+        first = listening.heard(written.duration_s)
+        if listening.underruns > before:
+            self._metrics.underrun()
+        if first:
             chattts = answer.model.config.model_format == "chattts"
             self._metrics.first_audio(listening.first_audio_s or 0.0, chattts=chattts)
         if not answer.started:
@@ -166,11 +187,7 @@ class SpeechService:
         audio_s = answer.track.duration_s
         lease = answer.lease
         first_s = listening.first_audio_s or took_s
-        for _ in range(listening.underruns):
-            self._metrics.underrun()
-        self._metrics.spoken(
-            took_s=max(0.0, took_s - lease.load_ns / 1e9), audio_s=audio_s, steps=answer.steps
-        )
+        self._metrics.spoken(took_s=max(0.0, took_s - lease.load_ns / 1e9), audio_s=audio_s)
         prepare_s = max(0.0, first_s - (lease.load_ns + lease.queued_ns) / 1e9)
         return SpeechDone(
             done_reason="length" if answer.cut_short else "stop",
@@ -187,6 +204,21 @@ class SpeechService:
             eval_count=answer.steps,
             eval_ns=int((took_s - first_s) * 1e9) + 1,
         )
+
+
+def _told(request: SpeechRequest, outcome: Outcome, listening: Listening) -> SpokenRequest:
+    return SpokenRequest(
+        model=request.model,
+        surface=request.surface,
+        outcome=outcome,
+        task_id=logs.request_id.get(),
+        took_s=listening.elapsed_s(),
+        queued_s=listening.queued_s,
+        load_s=listening.load_s,
+        first_audio_s=listening.first_audio_s,
+        audio_s=listening.audio_s,
+        underruns=listening.underruns,
+    )
 
 
 def _around(model: LocalModel, request: SpeechRequest) -> tuple[str, str]:

@@ -16,7 +16,15 @@ class Listening:
         self.started_s = clock()
         self.first_audio_s: float | None = None
         self.underruns = 0
+        self.audio_s = 0.0
+        self.queued_s = 0.0
+        self.load_s = 0.0
         self._played_out_s = 0.0
+
+    def leased(self, queued_s: float, load_s: float) -> None:
+        """Note how long the request waited for its model, and how long that took to load."""
+        self.queued_s = queued_s
+        self.load_s = load_s
 
     def heard(self, duration_s: float) -> bool:
         """Note that sound of this length leaves now. True for the very first of the answer."""
@@ -31,6 +39,7 @@ class Listening:
             self.underruns += 1
             self._played_out_s = now
         self._played_out_s += duration_s
+        self.audio_s += duration_s
         return first
 
     def elapsed_s(self) -> float:

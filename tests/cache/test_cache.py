@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ollama_tts.cache import Sound, SoundCache, sound_key
+from ollama_tts.cache import Extent, Sound, SoundCache, sound_key
 from ollama_tts.cache.disk import DiskCache
 from ollama_tts.cache.memory import MemoryCache
 
@@ -12,7 +12,7 @@ def sound(samples: int) -> Sound:
 
 
 async def test_what_memory_lost_the_disk_still_has(tmp_path: Path) -> None:
-    cache = SoundCache(MemoryCache(400), DiskCache(tmp_path, 10_000, lambda: 1.0))
+    cache = SoundCache(MemoryCache(400), DiskCache(tmp_path, 10_000))
     for number in range(3):
         cache.put(f"{number:064x}", sound(100))
     assert cache.size_bytes == 400
@@ -20,7 +20,7 @@ async def test_what_memory_lost_the_disk_still_has(tmp_path: Path) -> None:
         kept = await cache.get(f"{number:064x}")
         assert kept is not None
         assert len(kept.samples) == 100
-    assert await cache.clear() == 3
+    assert await cache.clear() == (Extent(1, 400), Extent(3, 3 * 520))
     assert await cache.get(f"{0:064x}") is None
     await cache.aclose()
 
@@ -29,7 +29,7 @@ async def test_memory_alone_is_a_cache() -> None:
     cache = SoundCache(MemoryCache(400))
     cache.put("a", sound(10))
     assert await cache.get("a") is not None
-    assert await cache.clear() == 1
+    assert await cache.clear() == (Extent(1, 40), Extent())
     await cache.aclose()
 
 

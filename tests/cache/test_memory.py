@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from ollama_tts.cache.memory import MemoryCache
-from ollama_tts.cache.sound import Sound
+from ollama_tts.cache.sound import Extent, Sound
 
 
 def sound(samples: int) -> Sound:
@@ -31,7 +31,7 @@ def test_what_is_larger_than_the_budget_is_not_kept_and_evicts_nothing() -> None
 def test_clear_counts_what_it_forgets() -> None:
     cache = MemoryCache(1000)
     cache.put("a", sound(5))
-    assert cache.clear() == 1
+    assert cache.clear() == Extent(1, 20)
     assert cache.size_bytes == 0
     assert cache.get("a") is None
 

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 
 from ollama_tts.config import Address
 from ollama_tts.server.run import Complaints
+from tests.support.loopback import free_port
 from tests.support.wire import lines_of, wire
 
 PROGRAM = """
@@ -27,11 +27,6 @@ try:
 except OllamaTTSError as error:
     sys.exit(f"Error: {error}")
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def start(tmp_path: Path, host: str) -> "subprocess.Popen[str]":

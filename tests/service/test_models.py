@@ -132,7 +132,7 @@ async def test_delete_refusals(
 
 async def test_a_deleted_model_leaves_memory_with_its_last_name(node: Services) -> None:
     await node.models.copy(CopyRequest(source="tone", destination="same"))
-    async with node.scheduler.lease(node.get("tone"), LoadOptions(), 60.0, 0):
+    async with node.scheduler.lease(node.get("tone"), LoadOptions(), 60.0):
         pass
     assert [m.name for m in node.models.ps().models] == ["tone:latest"]
     await node.models.delete(DeleteRequest(model="tone"))
@@ -142,7 +142,7 @@ async def test_a_deleted_model_leaves_memory_with_its_last_name(node: Services) 
 
 
 async def test_a_model_that_speaks_is_deleted_and_speaks_on(node: Services) -> None:
-    async with node.scheduler.lease(node.get("tone"), LoadOptions(), 60.0, 0) as lease:
+    async with node.scheduler.lease(node.get("tone"), LoadOptions(), 60.0) as lease:
         await node.models.delete(DeleteRequest(model="tone"))
         assert lease.runner.count("abc") == 3
     await node.scheduler.shutdown()

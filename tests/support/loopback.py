@@ -207,3 +207,9 @@ def _cut_out(answer: Answer, asked: Asked) -> Answer:
         return Answer(416, b"", {"Content-Range": f"bytes */{total}"})
     headers = {**answer.headers, "Content-Range": f"bytes {start}-{stop - 1}/{total}"}
     return Answer(206, answer.body[start:stop], headers)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

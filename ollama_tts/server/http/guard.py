@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from ollama_tts import errors, logs
+from ollama_tts import errors, logs, traces
 from ollama_tts.config import Settings
 from ollama_tts.server.http.errors import log_unknown, refusal
 from ollama_tts.server.http.intake import Intake, check_length, linger
@@ -51,6 +51,7 @@ class Guard:
         identity = _identity(headers)
         scope.setdefault("state", {})["request_id"] = identity
         logs.request_id.set(identity)
+        traces.traceparent.set(headers.get("traceparent", ""))
         origin = headers.get("origin")
         answer = _Answer(send, self._marks(identity, origin))
         if scope["type"] == "websocket":

@@ -17,6 +17,7 @@ from ollama_tts.node import Node
 from ollama_tts.options import resolve
 from ollama_tts.protocol.fields import keep_alive_s, plain_text, thinks
 from ollama_tts.protocol.ollama import AskedMessage, ChatRequest, GenerateRequest, SpeakingRequest
+from ollama_tts.scheduler import Terms
 from ollama_tts.server.http.accept import Wanted, wanted
 from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read_struct
@@ -172,7 +173,7 @@ async def _unload(asked: _Asked, model: LocalModel) -> Response:
 async def _load(asked: _Asked, model: LocalModel) -> Response:
     options = resolve(model.parameters, asked.request.options)
     async with asked.node.scheduler.lease(
-        model, options.load, asked.keep_alive_s, options.speech.priority
+        model, options.load, asked.keep_alive_s, Terms(priority=options.speech.priority)
     ):
         return json_reply(asked.shape.bare("load"))
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.quality.sentences import CHINESE, ENGLISH, MIXED
-from tests.support.live import LiveServer, serving, settings_for
+from tests.support.live import serving, settings_for
 from tests.support.whisper import Ear, errors, spoken_characters, spoken_words
 
 RATE_HZ = 24_000
@@ -38,12 +38,11 @@ def ear(tmp_path_factory: pytest.TempPathFactory) -> Ear:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ollama.Client]:
-    with serving(settings_for(tmp_path_factory.mktemp("spoken") / "models")) as server:
-        yield _client(server)
-
-
-def _client(server: LiveServer) -> ollama.Client:
-    return ollama.Client(host=server.url, timeout=300, trust_env=False)
+    with (
+        serving(settings_for(tmp_path_factory.mktemp("spoken") / "models")) as server,
+        ollama.Client(host=server.url, timeout=300, trust_env=False) as client,
+    ):
+        yield client
 
 
 def streamed(client: ollama.Client, model: str, text: str) -> NDArray[np.float32]:

@@ -18,3 +18,9 @@ def _nothing_left_open() -> Iterator[None]:
     gc.freeze()
     yield
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """The server is asyncio's; trio may have come in with some client."""
+    return "asyncio"

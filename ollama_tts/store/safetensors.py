@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ollama_tts.errors import InvalidWeights
+from ollama_tts.store.tensors import TensorInfo
 
 MAX_HEADER_BYTES = 4 * 1024 * 1024
 MAX_DIMENSIONS = 8
@@ -23,9 +24,17 @@ DTYPE_BYTES: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Tensors:
-    """What a header says: numbers held per dtype, as `{"F16": 11_200_000}`."""
+    """What a header says: its tensors by name, in the order in which they lie."""
 
-    numbers: Mapping[str, int]
+    tensors: Mapping[str, TensorInfo]
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """How many numbers of each dtype it holds, as `{"F16": 11_200_000}`."""
+        found: dict[str, int] = {}
+        for tensor in self.tensors.values():
+            found[tensor.dtype] = found.get(tensor.dtype, 0) + tensor.count
+        return found
 
     @property
     def parameters(self) -> int:
@@ -56,7 +65,7 @@ def check_safetensors(path: Path, name: str) -> Tensors:
             header = file.read(length)
     except OSError as error:
         raise _bad(name, error.strerror or "it cannot be read") from error
-    return _check(_tensors(header, name), size - 8 - length, name)
+    return _check(_tensors(header, name), 8 + length, size, name)
 
 
 def _tensors(header: bytes, name: str) -> dict[str, _Tensor]:
@@ -68,9 +77,10 @@ def _tensors(header: bytes, name: str) -> dict[str, _Tensor]:
         raise _bad(name, f"the header is damaged: {error}") from error
 
 
-def _check(tensors: Mapping[str, _Tensor], data_bytes: int, name: str) -> Tensors:
-    numbers: dict[str, int] = {}
-    expected = 0
+def _check(tensors: Mapping[str, _Tensor], start_bytes: int, size_bytes: int, name: str) -> Tensors:
+    """The tensors, which lie from `start_bytes` to the file's end without gap or overlap."""
+    found: dict[str, TensorInfo] = {}
+    data_bytes, expected = size_bytes - start_bytes, 0
     for key, tensor in sorted(tensors.items(), key=lambda item: item[1].data_offsets):
         begin, end = tensor.data_offsets
         if begin != expected or end < begin or end > data_bytes:
@@ -79,14 +89,14 @@ def _check(tensors: Mapping[str, _Tensor], data_bytes: int, name: str) -> Tensor
                 f"tensor {_shown(key)} lies at {begin}..{end}, where {expected} is next "
                 f"and {data_bytes} bytes are all",
             )
-        count = _count(tensor, key, name)
-        if count * DTYPE_BYTES[tensor.dtype] != end - begin:
+        if _count(tensor, key, name) * DTYPE_BYTES[tensor.dtype] != end - begin:
             raise _bad(name, f"tensor {_shown(key)} does not fit its shape {tensor.shape[:8]}")
-        numbers[tensor.dtype] = numbers.get(tensor.dtype, 0) + count
+        at = start_bytes + begin
+        found[key] = TensorInfo(key, tensor.dtype, tuple(tensor.shape), at, end - begin)
         expected = end
     if expected != data_bytes or not tensors:
         raise _bad(name, f"its tensors fill {expected} of {data_bytes} bytes")
-    return Tensors(numbers)
+    return Tensors(found)
 
 
 def _count(tensor: _Tensor, key: str, name: str) -> int:

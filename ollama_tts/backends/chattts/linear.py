@@ -65,14 +65,15 @@ class Int8Weight:
 
 
 class Int4Weight:
-    """Four bits a number, with a float16 step and floor for each group of up to 32 along K."""
+    """Four bits a number, with a float16 step and floor for each group of up to 32 along K.
+
+    Numbers that were in steps of four bits already (Q4_0) keep those.
+    """
 
     def __init__(self, values: Tensor, compute: torch.dtype) -> None:
         self._shape = values.shape
         groups = _grouped(values, INT4_GROUP)
-        floor, ceiling = groups.amin(-1, keepdim=True), groups.amax(-1, keepdim=True)
-        self._floor = floor.half()
-        self._step = ((ceiling - self._floor.float()) / 15).clamp_min(1e-6).half()
+        self._floor, self._step = _even_steps(groups)
         codes = ((groups - self._floor.float()) / self._step.float()).round_().clamp_(0, 15)
         pairs = codes.to(torch.uint8)
         self._pairs = pairs[..., 0::2] | pairs[..., 1::2] << 4
@@ -89,6 +90,22 @@ class Int4Weight:
         return (
             (codes * self._step.float() + self._floor.float()).to(self._compute).view(self._shape)
         )
+
+
+def _even_steps(groups: Tensor) -> tuple[Tensor, Tensor]:
+    """Floor and step of groups float32 [N, G, n], float16 [N, G, 1].
+
+    A group of Q4_0 has its extreme number at -8 steps: where all numbers are whole steps from it,
+    they are kept; elsewhere the steps go from the least to the largest number.
+    """
+    floor, ceiling = groups.amin(-1, keepdim=True), groups.amax(-1, keepdim=True)
+    lowest = floor.half()
+    step = ((ceiling - lowest.float()) / 15).clamp_min(1e-6).half()
+    old = torch.where(ceiling > -floor, ceiling, floor) / -8
+    counted = groups / torch.where(old == 0, 1, old)
+    kept = ((counted == counted.round()) & (counted <= 7)).all(-1, keepdim=True)
+    kept &= (old.half().float() == old) & (old != 0) & (old.abs() < 8000)
+    return torch.where(kept, -8 * old, lowest).half(), torch.where(kept, old, step).half()
 
 
 def _grouped(values: Tensor, most: int) -> Tensor:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,16 +85,16 @@ class Prompter:
     """Makes prompts for one model.
 
     Args:
-        path: The model's `tokenizer.json`.
+        tokenizer: The text of the model's `tokenizer.json`.
         codebooks: Columns of a prompt.
 
     Raises:
         InvalidWeights: Not a tokenizer, or one without ChatTTS's control tokens.
     """
 
-    def __init__(self, path: Path, codebooks: int) -> None:
+    def __init__(self, tokenizer: str, codebooks: int) -> None:
         try:
-            self._tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+            self._tokenizer = Tokenizer.from_str(tokenizer)
         except Exception as error:  # the library has no class of its own
             raise InvalidWeights(f"tokenizer.json is damaged: {error}") from error
         ids: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)

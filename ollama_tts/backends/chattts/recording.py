@@ -35,7 +35,7 @@ class RecordingEncoder:
             InvalidWeights: Not a recording, too short or too long, or a checkpoint without DVAE.
             LoadFailed: The ChatTTS package is not installed.
         """
-        if layout.DVAE not in self._checkpoint.files:
+        if not self._checkpoint.has(layout.DVAE):
             raise InvalidWeights(f"voices from recordings need {layout.DVAE} in the model")
         sound = read_mono(path)
         with quiet(), torch.inference_mode():

@@ -74,6 +74,11 @@ class Metrics:
             "codec_steps_total", "Codec steps computed; sound from the cache costs none."
         )
         self._cache = self._counter("cache_requests_total", "Cache look-ups.", ["result"])
+        self._splits = self._counter(
+            "split_requests_total",
+            "Requests to models with a `split`, by the place of the model chosen in it.",
+            ["place"],
+        )
         self._back_offs = _BackOffs()
         self.registry.register(self._back_offs)
         self._cancelled = self._counter("cancelled_total", "Requests whose caller left.")
@@ -139,6 +144,10 @@ class Metrics:
     def cache(self, result: Literal["hit", "miss", "off"]) -> None:
         """Count one cache look-up."""
         self._cache.labels(result).inc()
+
+    def split(self, place: int) -> None:
+        """Count one choice of a split, of the model at `place` in it (1 to 8)."""
+        self._splits.labels(str(place)).inc()
 
     def watch_back_offs(self, read: Callable[[], int]) -> None:
         """Let the count of halved batch limits be what `read` gives."""

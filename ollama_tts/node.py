@@ -5,6 +5,7 @@ HTTP, the command line and tests are doors to the same node. Usage: `async with 
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import AsyncIterator
 from types import TracebackType
@@ -25,6 +26,7 @@ from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
+from ollama_tts.service.routing import Routing
 from ollama_tts.service.speech import Records, SpeechService
 from ollama_tts.service.spoken import SpokenService
 from ollama_tts.store.store import Store
@@ -59,9 +61,10 @@ class Node:
         self.creates = CreateService(self.store, self.models)
         self.sounds = SoundMemory(_cache(settings), self.metrics)
         self.traces = make_traces(settings.otlp_endpoint, settings.service_name, time.time_ns)
+        self.routing = Routing(self.models.resolve, self.metrics, random.Random().random)  # noqa: S311  # no secret
         self.speech = SpeechService(
             settings,
-            self.models.resolve,
+            self.routing,
             self.scheduler,
             Records(self.metrics, self.traces),
             memory=self.sounds,

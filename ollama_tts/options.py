@@ -198,6 +198,9 @@ OPTIONS: tuple[Option, ...] = (
            "Language model of the Ollama behind this server (`OLLAMA_UPSTREAM`) whose answer "
            "/api/chat and /api/generate speak; unset or empty: the text itself is spoken.",
            audible=False),
+    Option("split", "str", "request", None,
+           "Models that speak in this one's place, with weights: `a:90,b:10` (docs/modelfile.md).",
+           audible=False),
     Option("custom_metrics", "bool", "request", False,
            "Taken and kept; requests are not counted by name yet.", audible=False),
 )  # fmt: skip
@@ -256,6 +259,7 @@ class SpeechOptions:
     pause_ms: int | None = None
     tone_rate: float = 0.0
     llm: str | None = None
+    split: str | None = None
     custom_metrics: bool = False
 
 

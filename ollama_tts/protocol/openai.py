@@ -8,7 +8,8 @@ from ollama_tts.protocol.ollama import Options, Wire
 class SpeechBody(Wire, kw_only=True):
     """POST /v1/audio/speech. Every field as it came; the door checks and names what is wrong.
 
-    `stream` is no field of OpenAI's: false asks for a file with exact sizes in its header.
+    `stream` is no field of OpenAI's: false asks for a file with exact sizes in its header. `user`
+    is one of its other routes' fields: what the caller calls itself.
     """
 
     model: object = None
@@ -19,6 +20,7 @@ class SpeechBody(Wire, kw_only=True):
     speed: object = None
     stream_format: object = None
     stream: object = None
+    user: object = None
     options: Options = msgspec.field(default_factory=dict)
 
 

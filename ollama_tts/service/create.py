@@ -19,6 +19,7 @@ from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.parameters import quantization_of_tag
 from ollama_tts.service.recipe import Info, Recipe, read_recipe
+from ollama_tts.service.routing import check_split
 from ollama_tts.store import manifests
 from ollama_tts.store.config_blob import encode_config
 from ollama_tts.store.contents import FILE_TYPES, file_name
@@ -90,7 +91,7 @@ class CreateService:
             weights.check_adapter(name, self._path(digest))
             draft.put_file(Layer(manifests.ADAPTER, digest, self._size(digest), name))
         _texts(draft, recipe, base)
-        _parameters(draft, recipe, base, config)
+        self._parameters(draft, recipe, base, config)
         draft.finish(_described(config, recipe, base))
         parse_manifest(encode_manifest(draft.manifest))  # over the limits is said before a status
         return draft
@@ -115,6 +116,19 @@ class CreateService:
                 f"unknown type: '{base.name.short}' comes with a package and takes no files"
             )
         return base.config
+
+    def _parameters(
+        self, draft: "_Draft", recipe: Recipe, base: LocalModel | None, config: ModelConfig
+    ) -> None:
+        """Key by key, the new value wins; a list replaces a list."""
+        merged = {**(base.parameters if base else {}), **recipe.parameters}
+        by_tag = quantization_of_tag(recipe.name.tag) if config.model_format == "chattts" else None
+        if by_tag is not None and "quantization" not in merged:
+            merged["quantization"] = by_tag
+        if split := merged.get("split"):
+            check_split(recipe.name, str(split), self._models.resolve)
+        if merged:
+            draft.put_text(manifests.PARAMS, msgspec.json.encode(merged))
 
     def _path(self, digest: Digest) -> Path:
         try:
@@ -203,18 +217,6 @@ def _texts(draft: _Draft, recipe: Recipe, base: LocalModel | None) -> None:
         draft.put_text(manifests.MESSAGES, msgspec.json.encode(raw))
     else:
         draft.keep(manifests.MESSAGES)
-
-
-def _parameters(
-    draft: _Draft, recipe: Recipe, base: LocalModel | None, config: ModelConfig
-) -> None:
-    """Key by key, the new value wins; a list replaces a list."""
-    merged = {**(base.parameters if base else {}), **recipe.parameters}
-    by_tag = quantization_of_tag(recipe.name.tag) if config.model_format == "chattts" else None
-    if by_tag is not None and "quantization" not in merged:
-        merged["quantization"] = by_tag
-    if merged:
-        draft.put_text(manifests.PARAMS, msgspec.json.encode(merged))
 
 
 def _described(config: ModelConfig, recipe: Recipe, base: LocalModel | None) -> ModelConfig:

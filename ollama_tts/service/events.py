@@ -23,7 +23,8 @@ class SpeechRequest:
     what it raises is the answer's failure. `template` and
     `system`, where given, replace the model's own. `keep_alive_s` None keeps what the loaded
     model had (default at load), 0 unloads afterwards, negative or infinite keeps for ever.
-    `client` identifies the caller for fairness and stickiness.
+    `client` identifies the caller for fairness. `client_id` is the caller's own word for itself,
+    empty where it has none: a model's `split` keeps to it.
     """
 
     model: str
@@ -34,6 +35,7 @@ class SpeechRequest:
     raw: bool = False
     keep_alive_s: float | None = None
     client: str = ""
+    client_id: str = ""
     request_id: str = ""
     whole: bool = False
     stretch: float = 1.0

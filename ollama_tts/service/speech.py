@@ -7,7 +7,7 @@ exactly one way and is counted once; leaving early (`aclose`, cancellation) free
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import dataclass
 
@@ -29,6 +29,7 @@ from ollama_tts.service.answer import Answer, Asked
 from ollama_tts.service.cached import SoundMemory
 from ollama_tts.service.deadline import Deadline
 from ollama_tts.service.events import SpeechDone, SpeechEvent, SpeechRequest
+from ollama_tts.service.routing import Routing
 from ollama_tts.service.template import Template
 from ollama_tts.service.timing import Listening
 from ollama_tts.service.track import Written
@@ -59,7 +60,7 @@ class SpeechService:
     def __init__(
         self,
         settings: Settings,
-        find: Callable[[str], LocalModel],
+        routing: Routing,
         scheduler: Scheduler,
         records: Records,
         *,
@@ -67,7 +68,7 @@ class SpeechService:
         others: str = "",
     ) -> None:
         self._settings = settings
-        self._find = find
+        self._routing = routing
         self._scheduler = scheduler
         self._metrics = records.metrics
         self._traces = records.traces
@@ -127,7 +128,7 @@ class SpeechService:
             yield self._done(answer, listening)
 
     def _asked(self, request: SpeechRequest, listening: Listening) -> Asked:
-        model = self._find(request.model)
+        model = self._routing.chosen(request.model, request.client_id, request.options)
         options = resolve(model.parameters, request.options)
         if options.unknown:
             log.warning("unknown options ignored: %s", ", ".join(options.unknown)[:200])

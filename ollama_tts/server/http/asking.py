@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
 
-from ollama_tts.errors import Cancelled, OllamaTTSError
+from ollama_tts.errors import Cancelled, InvalidRequest, OllamaTTSError
 from ollama_tts.metrics import Surface
 from ollama_tts.node import Node
+
+MAX_CLIENT_ID_CHARS = 256
 
 
 def node_of(request: Request) -> Node:
@@ -26,6 +29,20 @@ def request_id(scope: Scope) -> str:
 def client_of(request: Request) -> str:
     """Who asks, for fairness between callers: the address, without its port."""
     return request.client.host if request.client else ""
+
+
+def client_id_of(headers: Headers) -> str:
+    """What the caller calls itself (`X-Client-Id`); empty where it does not.
+
+    Raises:
+        InvalidRequest: Longer than it may be.
+    """
+    given = headers.get("x-client-id", "").strip()
+    if len(given) > MAX_CLIENT_ID_CHARS:
+        raise InvalidRequest(
+            f"X-Client-Id may have {MAX_CLIENT_ID_CHARS} characters, not {len(given)}"
+        )
+    return given
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ollama_tts.protocol.fields import keep_alive_s, plain_text, thinks
 from ollama_tts.protocol.ollama import AskedMessage, ChatRequest, GenerateRequest, SpeakingRequest
 from ollama_tts.scheduler import Terms
 from ollama_tts.server.http.accept import Wanted, wanted
-from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
+from ollama_tts.server.http.asking import client_id_of, client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read_struct
 from ollama_tts.server.http.errors import error_line
 from ollama_tts.server.http.proxy import question_of
@@ -86,6 +86,7 @@ def _speech(asked: _Asked, request: Request, body: GenerateRequest) -> SpeechReq
         raw=body.raw,
         keep_alive_s=asked.keep_alive_s,
         client=client_of(request),
+        client_id=client_id_of(request.headers),
         request_id=request_id(request.scope),
         whole=not body.stream,
         surface=asked.surface,
@@ -122,6 +123,7 @@ def _spoken_message(
         system=_last(body.messages, "system") or None,
         keep_alive_s=asked.keep_alive_s,
         client=client_of(request),
+        client_id=client_id_of(request.headers),
         request_id=request_id(request.scope),
         whole=not body.stream,
         surface=asked.surface,
@@ -166,16 +168,24 @@ def _check_capabilities(
 
 
 async def _unload(asked: _Asked, model: LocalModel) -> Response:
-    await asked.node.scheduler.unload(model)
+    for voice in _voices(asked, model):
+        await asked.node.scheduler.unload(voice)
     return json_reply(asked.shape.bare("unload"))
 
 
 async def _load(asked: _Asked, model: LocalModel) -> Response:
-    options = resolve(model.parameters, asked.request.options)
-    async with asked.node.scheduler.lease(
-        model, options.load, asked.keep_alive_s, Terms(priority=options.speech.priority)
-    ):
-        return json_reply(asked.shape.bare("load"))
+    for voice in _voices(asked, model):
+        options = resolve(voice.parameters, asked.request.options)
+        terms = Terms(priority=options.speech.priority)
+        async with asked.node.scheduler.lease(voice, options.load, asked.keep_alive_s, terms):
+            pass
+    return json_reply(asked.shape.bare("load"))
+
+
+def _voices(asked: _Asked, model: LocalModel) -> list[LocalModel]:
+    """The models that a load or unload means: `model`, or all that its split may choose."""
+    split = bool(model.parameters.get("split"))
+    return asked.node.routing.voices(asked.request.model) if split else [model]
 
 
 def _speak(asked: _Asked, speech: SpeechRequest, question: Question | None) -> ASGIApp:

@@ -13,7 +13,7 @@ from ollama_tts.options import AUDIO_FORMATS, find, shown
 from ollama_tts.protocol.codec import convert, parse
 from ollama_tts.protocol.openai import AudioDelta, AudioDone, ChatBody, SpeechBody, Usage
 from ollama_tts.server.default import default_model
-from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
+from ollama_tts.server.http.asking import client_id_of, client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read, read_struct
 from ollama_tts.server.http.errors import InvalidField, error_body
 from ollama_tts.server.http.reply import SSE
@@ -87,6 +87,7 @@ def _request(
         options={**fixed, **_voice(body.voice), **extra, **body.options},
         system=_text(body.instructions, "instructions") or None,
         client=client_of(request),
+        client_id=client_id_of(request.headers) or _text(body.user, "user"),
         request_id=request_id(request.scope),
         whole=body.stream is False,
         stretch=speed / bounded,

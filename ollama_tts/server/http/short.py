@@ -23,7 +23,7 @@ from ollama_tts.node import Node
 from ollama_tts.protocol.codec import convert, parse
 from ollama_tts.protocol.synthesis import PromptRequest, SynthesizeRequest
 from ollama_tts.server.default import model_or_default
-from ollama_tts.server.http.asking import client_of, counted, node_of, request_id
+from ollama_tts.server.http.asking import client_id_of, client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read, read_struct
 from ollama_tts.server.http.errors import status_of
 from ollama_tts.server.http.reply import json_reply
@@ -101,6 +101,7 @@ def _speech(node: Node, request: Request, item: PromptRequest) -> SpeechRequest:
         text=item.prompt,
         options={**item.options, "audio_format": "wav"},
         client=client_of(request),
+        client_id=client_id_of(request.headers),
         request_id=request_id(request.scope),
         surface="synthesize",
     )

@@ -16,6 +16,7 @@ from ollama_tts.protocol.codec import encode, parse
 from ollama_tts.protocol.fields import keep_alive_s
 from ollama_tts.protocol.socket import Asked, Cancel, End, FlushNow, Stamp, Start, Text, Told
 from ollama_tts.server.default import default_model
+from ollama_tts.server.http.asking import client_id_of
 from ollama_tts.server.reasons import text_of
 from ollama_tts.service.conversation import (
     Conversation,
@@ -109,6 +110,7 @@ class Talk:
             system=asked.system,
             keep_alive_s=keep_alive_s(asked.keep_alive),
             client=self._socket.client.host if self._socket.client else "",
+            client_id=client_id_of(self._socket.headers),
             surface="socket",
         )
 

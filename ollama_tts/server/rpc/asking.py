@@ -18,9 +18,11 @@ LONGEST_MS = 86_400_000
 class Wishes:
     """What the turns that begin from now on are spoken with. `opus`: packets are wanted."""
 
-    def __init__(self, node: Node, default_model: str, client: str) -> None:
+    def __init__(self, node: Node, default_model: str, client: str, client_id: str) -> None:
         self._node = node
-        self._ask = SpeechRequest(default_model, "", client=client, surface="grpc")
+        self._ask = SpeechRequest(
+            default_model, "", client=client, client_id=client_id, surface="grpc"
+        )
         self._wanted: dict[str, object] = {}
         self._deadline_ms: int | None = None
         self._settled = False

@@ -43,7 +43,9 @@ class Talk:
     def __init__(self, node: Node, context: Context, draining: Draining) -> None:
         self._context = context
         self._draining = draining
-        self._wishes = Wishes(node, default_model(node), _host(context.peer()))
+        told = dict(context.invocation_metadata() or ())
+        client_id = str(told.get("x-client-id", ""))
+        self._wishes = Wishes(node, default_model(node), _host(context.peer()), client_id)
         self._conversation = Conversation(node.speech.speak, SpeechRequest("", ""))
         self._soundings: dict[int, Sounding] = {}
         self._client_ts = 0

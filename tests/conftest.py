@@ -2,7 +2,6 @@
 
 import gc
 import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,12 +11,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _nothing_left_open() -> Iterator[None]:
-    """Collect garbage after each module: what it left open fails it, not whoever comes later."""
-    gc.freeze()
-    yield
-    gc.collect()
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Collect garbage behind each folder: what it left open fails it, not whoever comes later."""
+    if nextitem is None or nextitem.path.parent != item.path.parent:
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

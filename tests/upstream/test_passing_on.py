@@ -240,7 +240,7 @@ def test_without_the_upstream_our_models_still_work(
 def test_a_list_that_does_not_come_is_not_waited_for(tmp_path: Path, behind: FakeOllama) -> None:
     behind.lists_stall = True
     with serving(replace(settings_for(tmp_path / "models"), upstream=behind.url)) as front:
-        front.node.upstream._list_s = 0.05  # type: ignore[union-attr]
+        front.node.upstream._list_s = 0.5  # type: ignore[union-attr]
         assert httpx.get(f"{front.url}/api/tags", timeout=60).json()["models"]
     behind.until(lambda it: len(it.seen) == 1)
 

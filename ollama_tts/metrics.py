@@ -14,7 +14,17 @@ from typing_extensions import override
 
 Outcome = Literal["ok", "client_error", "rejected", "cancelled", "failed"]
 Surface = Literal[
-    "generate", "chat", "openai", "raw", "sse", "synthesize", "socket", "grpc", "wyoming", "local"
+    "generate",
+    "chat",
+    "openai",
+    "raw",
+    "sse",
+    "synthesize",
+    "socket",
+    "grpc",
+    "wyoming",
+    "warm",
+    "local",
 ]
 GaugeName = Literal[
     "queue_depth", "utterances_active", "cache_bytes", "models_loaded", "batch_limit", "batch_size",

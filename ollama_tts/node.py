@@ -27,6 +27,7 @@ from ollama_tts.service.models import ModelService
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
 from ollama_tts.service.routing import Routing
+from ollama_tts.service.sounds import SoundService
 from ollama_tts.service.speech import Records, SpeechService
 from ollama_tts.service.spoken import SpokenService
 from ollama_tts.store.store import Store
@@ -70,6 +71,7 @@ class Node:
             memory=self.sounds,
             others=self.catalog.languages(),
         )
+        self.kept = SoundService(self.sounds.cache, self.models.resolve, self.speech.speak)
         self.upstream = Upstream(settings.upstream) if settings.upstream else None
         self.spoken = SpokenService(self.upstream, self.speech.speak)
         self.ready = False

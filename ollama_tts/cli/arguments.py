@@ -54,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     _add_serving(commands)
     _add_run(commands)
     _add_batch(commands)
+    _add_warm(commands)
     _add_transfers(commands)
     _add_lists(commands)
     _add_show(commands)
@@ -99,14 +100,7 @@ def _add_run(commands: _Commands) -> None:
 def _add_sound(command: argparse.ArgumentParser) -> None:
     command.add_argument("--voice", metavar="V", help="voice of the model")
     command.add_argument("--format", metavar="F", help="wav, pcm, mp3, opus, flac or aac")
-    command.add_argument(
-        "--option",
-        metavar="K=V",
-        action="append",
-        default=[],
-        type=_option,
-        help="an option of docs/options.md; may be given several times",
-    )
+    _add_options(command, "an option of docs/options.md; may be given several times")
 
 
 def _add_batch(commands: _Commands) -> None:
@@ -116,6 +110,20 @@ def _add_batch(commands: _Commands) -> None:
     batch.add_argument("-m", "--model", metavar="MODEL", help="default: as the server's settings")
     batch.add_argument("--concurrency", metavar="N", type=_positive, default=4)
     _add_sound(batch)
+
+
+def _add_warm(commands: _Commands) -> None:
+    warm = commands.add("warm", "warm:warm", "Speak each line of a file into the audio cache.")
+    warm.add_argument("file", metavar="FILE", help="one text a line; `-` is standard input")
+    warm.add_argument("-m", "--model", metavar="MODEL", help="default: as the server's settings")
+    warm.add_argument("--voice", metavar="V", help="voice of the model")
+    _add_options(warm, "an option that later requests will have; may be given several times")
+
+
+def _add_options(command: argparse.ArgumentParser, about: str | None = None) -> None:
+    command.add_argument(
+        "--option", metavar="K=V", action="append", default=[], type=_option, help=about
+    )
 
 
 def _add_transfers(commands: _Commands) -> None:
@@ -172,7 +180,7 @@ def _add_explain(commands: _Commands) -> None:
     explain.add_argument("model", metavar="MODEL")
     explain.add_argument("text", metavar="TEXT", nargs="*", help="without it, standard input")
     explain.add_argument("--json", action="store_true", help="print JSON")
-    explain.add_argument("--option", metavar="K=V", action="append", default=[], type=_option)
+    _add_options(explain)
 
 
 def _add_bench(commands: _Commands) -> None:
@@ -183,7 +191,7 @@ def _add_bench(commands: _Commands) -> None:
     bench.add_argument("--text", metavar="TEXT", help="what to say")
     bench.add_argument("--baseline", choices=("reference",), help="measure it too, interleaved")
     bench.add_argument("--json", action="store_true", help="print JSON")
-    bench.add_argument("--option", metavar="K=V", action="append", default=[], type=_option)
+    _add_options(bench)
 
 
 def _option(text: str) -> tuple[str, object]:

@@ -52,7 +52,7 @@ def batch(arguments: argparse.Namespace) -> None:
     suffix = str(resolve(options).speech.audio_format)
     folder = Path(arguments.output)
     folder.mkdir(parents=True, exist_ok=True)
-    lines = _lines(_read(arguments.file), folder, suffix)
+    lines = _lines(read_text(arguments.file), folder, suffix)
     model = arguments.model or settings.default_model or "hibari"
     failures = interruptible(
         _speak_all(
@@ -65,7 +65,8 @@ def batch(arguments: argparse.Namespace) -> None:
     _report(folder, failures, len(lines))
 
 
-def _read(name: str) -> str:
+def read_text(name: str) -> str:
+    """A file's text, or that of standard input (`-`)."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     return data.decode("utf-8-sig", errors="replace")
 

@@ -1,5 +1,7 @@
 """Calls that keep models: naming them, and making one from a Modelfile."""
 
+from collections.abc import Mapping, Sequence
+
 from ollama_tts.client.call import Call, answer
 from ollama_tts.errors import Failed, UpstreamFailed
 from ollama_tts.protocol.ollama import ProgressResponse, Wire
@@ -23,6 +25,17 @@ def named(method: str, path: str, model: str) -> Call:
 def transfer(verb: str, model: str, *, insecure: bool) -> Call:
     """Pull or push a model."""
     return Call.json("POST", f"/api/{verb}", {"model": model, "insecure": insecure})
+
+
+def warm(model: str, prompts: Sequence[str], options: Mapping[str, object]) -> Call:
+    """Have texts spoken into the server's audio cache."""
+    body = {"model": model, "prompts": list(prompts), "options": dict(options)}
+    return Call.json("POST", "/api/cache", body)
+
+
+def forget(model: str | None) -> Call:
+    """Have the server's audio cache emptied, or of one model's sounds."""
+    return Call.json("DELETE", "/api/cache", {"model": model} if model else {})
 
 
 def copy(source: str, destination: str) -> Call:

@@ -26,6 +26,7 @@ from ollama_tts.protocol.ollama import (
     ShowResponse,
     VersionResponse,
 )
+from ollama_tts.protocol.sounds import CacheResponse
 
 
 class Client:
@@ -252,6 +253,30 @@ class Client:
             OllamaTTSError: The server or the registry refuses.
         """
         self._progress(models.transfer("push", model, insecure=insecure), on_progress)
+
+    def warm(
+        self,
+        texts: Sequence[str],
+        model: str | None = None,
+        on_progress: OnProgress | None = None,
+        **options: object,
+    ) -> None:
+        """Have texts spoken into the server's audio cache, so that they are there at once later.
+
+        `options` are those of the later requests.
+
+        Raises:
+            OllamaTTSError: The server refuses, or some texts could not be spoken.
+        """
+        self._progress(models.warm(self._model(model), texts, options), on_progress)
+
+    def forget(self, model: str | None = None) -> CacheResponse:
+        """Empty the server's audio cache, or of one model's sounds; gives what that freed.
+
+        Raises:
+            NotFound: There is no model of that name.
+        """
+        return answer(self._read(models.forget(model)), CacheResponse)
 
     def create(
         self,

@@ -106,7 +106,8 @@ class Voice:
         yield Piece(sound.samples[start:], sound.steps, "stop")
 
     def _key(self, utterance: Utterance) -> str:
-        fixed = self._runner.traits.deterministic
+        unset = utterance.options.seed is None  # then any take will do, and `cache` asked for it
+        fixed = unset or self._runner.traits.deterministic
         options = audible(utterance.options)
         return sound_key(
             {

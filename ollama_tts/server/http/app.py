@@ -17,6 +17,7 @@ from ollama_tts.server.http import (
     proxy,
     short,
     socket,
+    sounds,
     ui,
 )
 from ollama_tts.server.http.errors import on_error, on_http_error
@@ -47,6 +48,10 @@ ROUTES = (
     ("POST", "/api/push", models.push),
     ("POST", "/api/create", models.create),
     ("HEAD POST", "/api/blobs/{digest}", models.blob),
+    # the audio cache
+    ("GET", "/api/cache", sounds.state),
+    ("DELETE", "/api/cache", sounds.forget),
+    ("POST", "/api/cache", sounds.warm),
     # OpenAI
     ("POST", "/v1/audio/speech", openai.speech),
     ("GET", "/v1/audio/voices", catalog.voices),

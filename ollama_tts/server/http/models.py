@@ -63,22 +63,22 @@ async def delete(request: Request) -> Response:
 async def pull(request: Request) -> ASGIApp:
     """POST /api/pull."""
     body = await read_struct(request, PullRequest)
-    return _progress(node_of(request).models.pull(body), stream=body.stream)
+    return progress_reply(node_of(request).models.pull(body), stream=body.stream)
 
 
 async def push(request: Request) -> ASGIApp:
     """POST /api/push."""
     body = await read_struct(request, PushRequest)
-    return _progress(node_of(request).models.push(body), stream=body.stream)
+    return progress_reply(node_of(request).models.push(body), stream=body.stream)
 
 
 async def create(request: Request) -> ASGIApp:
     """POST /api/create."""
     body = await read_struct(request, CreateRequest)
-    return _progress(node_of(request).creates.create(body), stream=body.stream)
+    return progress_reply(node_of(request).creates.create(body), stream=body.stream)
 
 
-def _progress(steps: AsyncIterator[Progress], *, stream: bool) -> ASGIApp:
+def progress_reply(steps: AsyncIterator[Progress], *, stream: bool) -> ASGIApp:
     """A line for each step, or only the last one, as one object."""
     if stream:
         return Streaming(_lines(steps), error_line)

@@ -1,0 +1,182 @@
+"""The audio cache over the wire: what is a hit, what is never one, shown, emptied, filled."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ollama_tts import AsyncClient, Client
+from ollama_tts.errors import Failed
+from tests.support.live import LiveServer, serving, settings_for
+from tests.support.services import mini_files
+from tests.support.stores import upload
+
+FORMATS = ("wav", "pcm", "mp3", "opus", "flac", "aac")
+TEXT = "Kept once. Heard again, as often as one likes."
+
+
+@pytest.fixture(scope="module")
+def with_mini(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with a small chattts model, whose sound depends on everything."""
+    with serving(settings_for(tmp_path_factory.mktemp("mini") / "models")) as server:
+        store = server.read(lambda node: node.store)
+        files = {name: str(upload(store, data)) for name, data in mini_files().items()}
+        made = {"model": "mini", "files": files, "stream": False}
+        assert httpx.post(f"{server.url}/api/create", json=made, timeout=60).is_success
+        yield server
+
+
+def spoken(
+    url: str, *, model: str = "mini", prompt: str = "hello there", **options: object
+) -> dict[str, Any]:
+    """The answer to one request, as one object."""
+    body = {"model": model, "prompt": prompt, "stream": False, "options": options}
+    answer = httpx.post(f"{url}/api/generate", json=body, timeout=100)
+    answer.raise_for_status()
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def test_every_audible_change_is_new_sound(with_mini: LiveServer) -> None:
+    """pc-041. The format is made anew from kept sound, so a change of it alone may be a hit."""
+    url = with_mini.url
+    base: dict[str, Any] = {"seed": 1, "voice": "seed:1"}
+    first = spoken(url, **base)
+    assert (first["done_reason"], first["audio"]["cache_hits"]) == ("stop", 0)
+    changes: tuple[dict[str, Any], ...] = (
+        {"voice": "seed:2"}, {"speed": 1.5}, {"temperature": 0.9}, {"seed": 2}, {"num_predict": 20},
+    )  # fmt: skip
+    for change in changes:
+        assert spoken(url, **{**base, **change})["audio"]["cache_hits"] == 0, change
+    assert spoken(url, prompt="hello where", **base)["audio"]["cache_hits"] == 0
+    pcm = spoken(url, **base, audio_format="pcm")
+    assert pcm["audio"]["mime_type"].startswith("audio/pcm")
+    wrong = {"model": "mini", "prompt": "hello there", "options": {**base, "voice": "nobody"}}
+    assert httpx.post(f"{url}/api/generate", json=wrong).status_code == 400
+    remade = {"model": "mini", "from": "mini", "system": "another", "stream": False}
+    assert httpx.post(f"{url}/api/create", json=remade, timeout=60).is_success
+    assert spoken(url, **base)["audio"]["cache_hits"] == 0
+    last = spoken(url, **base)
+    assert last["audio"]["cache_hits"] == 1
+
+
+def test_without_a_seed_a_take_is_kept_only_where_it_is_asked_for(with_mini: LiveServer) -> None:
+    url, text = with_mini.url, "hello three"
+    for _ in range(2):
+        assert spoken(url, prompt=text)["audio"]["cache_hits"] == 0
+    kept = spoken(url, prompt=text, cache=True)
+    assert kept["audio"]["cache_hits"] == 0
+    again = spoken(url, prompt=text, cache=True)
+    assert again["audio"]["cache_hits"] == 1
+    assert again["response"] == kept["response"]
+    for _ in range(2):
+        assert spoken(url, prompt=text, seed=5, cache=False)["audio"]["cache_hits"] == 0
+
+
+@pytest.mark.parametrize("audio_format", FORMATS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_kept_sound_is_the_fresh_one_byte_for_byte(
+    shared: LiveServer, audio_format: str, streamed: bool
+) -> None:
+    options = {"audio_format": audio_format, "sample_rate": 16_000, "seed": 3, "gain_db": 3.0}
+    fresh, put, kept = (
+        sound(shared.url, streamed=streamed, options={**options, **more})
+        for more in ({"cache": False}, {}, {})
+    )
+    assert len(fresh) > 1000
+    assert fresh == put == kept
+
+
+def sound(url: str, *, streamed: bool, options: dict[str, object]) -> bytes:
+    """The file of one answer."""
+    body = {"model": "hibari", "prompt": TEXT, "stream": streamed, "options": options}
+    headers = {"Accept": "application/octet-stream"}
+    answer = httpx.post(f"{url}/api/generate", json=body, headers=headers, timeout=60)
+    answer.raise_for_status()
+    return answer.content
+
+
+def test_sounds_are_forgotten_by_model_and_all(live: LiveServer, own_http: httpx.Client) -> None:
+    copied = {"model": "echo", "from": "tone", "parameters": {"speed": 1.5}, "stream": False}
+    assert own_http.post("/api/create", json=copied).is_success
+    three = "Number one. Number two. Number three."
+    for model in ("tone", "echo"):
+        assert spoken(live.url, model=model, prompt=three)["audio"]["utterances"] == 3
+    state = own_http.get("/api/cache").json()
+    assert state["memory"]["sounds"] == 6
+    assert 0 < state["memory"]["size"] <= state["memory"]["budget"]
+    assert state["disk"] == {"sounds": 0, "size": 0, "budget": 0}
+    assert live.metric("ollama_tts_cache_bytes") == state["memory"]["size"]
+    freed = own_http.request("DELETE", "/api/cache", json={"model": "ECHO:latest"}).json()
+    assert freed["memory"]["sounds"] == 3
+    assert spoken(live.url, model="tone", prompt=three)["audio"]["cache_hits"] == 3
+    assert spoken(live.url, model="echo", prompt=three)["audio"]["cache_hits"] == 0
+    assert own_http.delete("/api/cache").json()["memory"]["sounds"] == 6
+    assert own_http.get("/api/cache").json()["memory"]["size"] == 0
+    missing = own_http.request("DELETE", "/api/cache", json={"model": "nobody"})
+    assert missing.status_code == 404
+    assert missing.json() == {"error": "model 'nobody' not found"}
+
+
+def test_warmed_texts_are_there_and_bad_ones_are_named(
+    live: LiveServer, own_http: httpx.Client
+) -> None:
+    texts = ["A warm first. A warm second.", "…", "A warm first."]
+    body: dict[str, object] = {"model": "tone", "prompts": texts}
+    lines = own_http.post("/api/cache", json=body).text.splitlines()
+    assert len([line for line in lines if '"warming"' in line]) == 4
+    assert any('"text 2: ' in line for line in lines)
+    assert '"2 utterances spoken, 1 were there"' in lines[-2]
+    assert lines[-1] == '{"error":"1 of 3 texts could not be spoken"}'
+    told = spoken(live.url, model="tone", prompt="A warm second. A warm first.")
+    assert told["audio"]["cache_hits"] == 2
+    good = own_http.post("/api/cache", json={"model": "tone", "prompts": ["a"], "stream": False})
+    assert good.json() == {"status": "success"}
+    assert live.metric("ollama_tts_requests_total", surface="warm", outcome="ok") == 3
+    for wrong in ({}, {"model": "tone"}, {"model": "tone", "prompts": [" "]}):
+        assert own_http.post("/api/cache", json=wrong).status_code == 400
+    assert own_http.post("/api/cache", json={**body, "model": "x"}).status_code == 404
+
+
+async def test_clients_warm_and_forget(live: LiveServer) -> None:
+    with Client(live.url) as client:
+        client.warm(["Said before."], "tone", speed=1.25)
+        assert client.forget("tone").memory.sounds == 1
+    async with AsyncClient(live.url) as waiting:
+        await waiting.warm(["Said before.", "So was this."], "tone")
+        assert (await waiting.forget()).memory.sounds == 2
+        with pytest.raises(Failed, match="1 of 1"):
+            await waiting.warm(["…"], "tone")
+
+
+def test_where_there_is_no_cache_nothing_is_kept(tmp_path: Path) -> None:
+    with serving(replace(settings_for(tmp_path / "models"), cache_bytes=0)) as server:
+        for _ in range(2):
+            assert spoken(server.url, model="tone")["audio"]["cache_hits"] == 0
+        asked = {"model": "tone", "prompts": ["a"]}
+        refused = httpx.post(f"{server.url}/api/cache", json=asked)
+        assert refused.status_code == 400
+        assert "OLLAMA_TTS_CACHE_BYTES" in refused.json()["error"]
+        assert httpx.delete(f"{server.url}/api/cache").json()["memory"]["sounds"] == 0
+
+
+def test_a_folder_of_sounds_outlives_the_server(tmp_path: Path) -> None:
+    settings = replace(settings_for(tmp_path / "models"), cache_dir=tmp_path / "sounds")
+    with serving(settings) as first:
+        fresh = spoken(first.url, model="tone", prompt=TEXT)
+    with serving(settings) as second:
+        kept = spoken(second.url, model="tone", prompt=TEXT)
+        assert kept["audio"]["cache_hits"] == kept["audio"]["utterances"] == 2
+        assert kept["response"] == fresh["response"]
+        assert httpx.get(f"{second.url}/api/cache").json()["disk"]["sounds"] == 2
+    for path in (tmp_path / "sounds").glob("??/*"):
+        data = bytearray(path.read_bytes())
+        data[-100] ^= 1
+        path.write_bytes(data)
+    with serving(settings) as third:
+        anew = spoken(third.url, model="tone", prompt=TEXT)
+        assert anew["audio"]["cache_hits"] == 0
+        assert anew["response"] == fresh["response"]

@@ -3,7 +3,11 @@
 import gc
 import signal
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("house", deadline=None)  # nothing here asserts a duration
+hypothesis.settings.load_profile("house")
 
 # Where tests run in the background, SIGINT is ignored, and whatever they start would inherit that:
 # a Ctrl-C sent to it would be lost. Handlers are not inherited, only being ignored is.

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from ollama_tts.errors import BlobNotFound, Unreachable
+from ollama_tts.errors import BlobNotFound, StoreFailed, Unreachable
 from ollama_tts.names import Digest
 from ollama_tts.registry.failures import Passing, Refused
 from ollama_tts.registry.patience import Patience
@@ -17,6 +17,7 @@ from ollama_tts.store.partial import Part, Partial, PartialBusy
 
 _T = TypeVar("_T")
 Report = Callable[[int, int], None]
+_HASH_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,30 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a blob is cut: parts of `part_bytes`, `parallel` at a time, written by `block_bytes`.
+    """How a blob is cut: `parallel` parts at a time, each of at most `part_bytes`.
 
-    A process that dies loses at most `parallel * block_bytes`, and what lay in its buffers.
-    Uploads go in chunks of `chunk_bytes`, one after the other.
+    Parts of smaller blobs are smaller, down to `least_bytes`: hashing follows from the front, and
+    what lies behind the last part still missing is all that is left for it at the end. A process
+    that dies loses less than one part. Uploads go in chunks of `chunk_bytes`, one after the other.
     """
 
     part_bytes: int = 64 * 1024 * 1024
     parallel: int = 8
     block_bytes: int = 1024 * 1024
     chunk_bytes: int = 64 * 1024 * 1024
+    least_bytes: int = 8 * 1024 * 1024
+
+    def part_of(self, size_bytes: int) -> int:
+        """Bytes of each part of a blob of `size_bytes`."""
+        return min(self.part_bytes, max(self.least_bytes, size_bytes // (8 * self.parallel)))
+
+    def block_of(self, size_bytes: int) -> int:
+        """Bytes that each part holds back before they are written: all of them half a part."""
+        return max(1, min(self.block_bytes, self.part_of(size_bytes) // (2 * self.parallel)))
+
+    def save_of(self, size_bytes: int) -> int:
+        """Bytes after which the state is written down: a quarter of a part."""
+        return max(1, self.part_of(size_bytes) // 4)
 
 
 class _NoRanges(Exception):
@@ -74,6 +89,7 @@ class Download:
     report: Report
     patience: Patience = field(default_factory=Patience)
     cut: Cut = field(default_factory=Cut)
+    _moved: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def run(self) -> None:
         """Fetch what is missing, check it, and make it visible.
@@ -132,8 +148,8 @@ class Download:
             raise
 
     def _open(self, size: int) -> Partial:
-        save = self.cut.block_bytes
-        return Partial(self.layout, self.digest, size, self.cut.part_bytes, save_bytes=save)
+        part, save = self.cut.part_of(size), self.cut.save_of(size)
+        return Partial(self.layout, self.digest, size, part, save_bytes=save)
 
     async def _fill(self, partial: Partial) -> None:
         self._tell(partial)
@@ -151,7 +167,21 @@ class Download:
             while waiting:
                 await self._part(partial, waiting.popleft())
 
-        await _together([work() for _ in range(min(self.cut.parallel, len(waiting)))])
+        hashing = asyncio.ensure_future(self._hash_along(partial))
+        try:
+            await _together([work() for _ in range(min(self.cut.parallel, len(waiting)))])
+        finally:
+            hashing.cancel()
+            await _ended([hashing])
+
+    async def _hash_along(self, partial: Partial) -> None:
+        """Hash behind the parts as they fill; ends by being cancelled."""
+        with suppress(StoreFailed):  # `publish` meets it again
+            while True:
+                while partial.unhashed_bytes >= _HASH_BYTES:
+                    await _in_thread(lambda: partial.hash_ahead(4 * _HASH_BYTES))
+                self._moved.clear()
+                await self._moved.wait()
 
     async def _part(self, partial: Partial, part: Part) -> None:
         """Fill one part, try after try."""
@@ -173,7 +203,7 @@ class Download:
         async with self.source.open(part.at, part.stop) as body:
             self._check(partial, part, body)
             skip = part.at - body.start
-            block = bytearray()
+            block, full_bytes = bytearray(), self.cut.block_of(partial.size_bytes)
             try:
                 async with aclosing(self._paced(body.chunks)) as chunks:
                     async for chunk in chunks:
@@ -181,7 +211,7 @@ class Download:
                             return  # more than was asked for; to the end otherwise, so that
                         block += chunk[skip:]  # the connection can be used again
                         skip = max(0, skip - len(chunk))
-                        if len(block) >= min(self.cut.block_bytes, part.missing):
+                        if len(block) >= min(full_bytes, part.missing):
                             full, block = block, bytearray()
                             await self._write(partial, part, full)
             finally:
@@ -208,6 +238,7 @@ class Download:
         self._tell(partial)
 
     def _tell(self, partial: Partial) -> None:
+        self._moved.set()
         self.report(partial.done_bytes, partial.size_bytes)
 
     async def _paced(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

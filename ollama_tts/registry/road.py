@@ -18,6 +18,7 @@ from typing_extensions import override
 from ollama_tts.config import Proxies
 from ollama_tts.errors import InvalidOption
 from ollama_tts.registry.addresses import Resolve, is_public, literal
+from ollama_tts.registry.pool import Pool
 
 if TYPE_CHECKING:
     import ssl
@@ -122,8 +123,10 @@ class Road(httpx.AsyncBaseTransport):
         return way
 
     def _transport(self, proxy: str, context: "ssl.SSLContext") -> httpx.AsyncHTTPTransport:
+        if not proxy:
+            return Pool(context)
         try:
-            return httpx.AsyncHTTPTransport(verify=context, proxy=proxy or None)
+            return httpx.AsyncHTTPTransport(verify=context, proxy=proxy)
         except (ImportError, ValueError, httpx.InvalidURL) as error:
             raise InvalidOption(
                 "the proxy setting cannot be used; allowed: http://HOST:PORT, https://HOST:PORT, "

@@ -26,7 +26,8 @@ from ollama_tts.store.layout import Layout
 
 MAX_PARTS = 65536
 _MAX_RECORD_BYTES = 16 * 1024 * 1024
-_BLOCK_BYTES = 4 * 1024 * 1024
+_BLOCK_BYTES = 1024 * 1024
+_SYNC_BYTES = 128 * 1024 * 1024
 
 
 class PartialBusy(StoreFailed):
@@ -61,7 +62,7 @@ class Partial:
     """One blob on its way in. `parts` are to be filled with `write`, then `publish`.
 
     Opening takes over what an earlier try left, if it was of the same size. Parts may be written
-    from several threads at once, each part by one of them.
+    from several threads at once, each part by one of them; one more may `hash_ahead`.
     """
 
     def __init__(
@@ -88,7 +89,8 @@ class Partial:
         self._digest = digest
         self.size_bytes = size_bytes
         self._save_bytes = save_bytes
-        self._unsaved_bytes = 0
+        self._unsaved_bytes = self._unsynced_bytes = 0
+        self._hash, self._hashed_bytes = hashlib.sha256(), 0
         self._lock = threading.Lock()
         self._path = layout.blobs / f"{digest.filename}-partial"
         self._record = layout.blobs / f"{digest.filename}-partial.json"
@@ -154,6 +156,13 @@ class Partial:
             self._unsaved_bytes += len(data)
             if self._unsaved_bytes >= self._save_bytes or not part.missing:
                 self._save()
+            self._unsynced_bytes += len(data)
+            due = self._unsynced_bytes >= _SYNC_BYTES
+            if due:
+                self._unsynced_bytes = 0
+        if due:  # while others still write, so that `publish` finds little left to sync
+            with failures("write a blob"):
+                os.fdatasync(self._file)
 
     def save(self) -> None:
         """Write down how far the parts are.
@@ -175,7 +184,39 @@ class Partial:
     def restart(self, part_bytes: int) -> None:
         """Forget what is there and begin again, in parts of another size."""
         self.parts = split(self.size_bytes, part_bytes)
+        self._hash, self._hashed_bytes = hashlib.sha256(), 0
         self.save()
+
+    @property
+    def unhashed_bytes(self) -> int:
+        """How many bytes lie without a gap behind those that were hashed."""
+        front = 0
+        for part in self.parts:
+            front += part.done
+            if part.missing:
+                break
+        return front - self._hashed_bytes
+
+    def hash_ahead(self, limit_bytes: int) -> None:
+        """Hash what lies without a gap from the beginning, so that `publish` need not.
+
+        Reads at most `limit_bytes`, from the file and not from what was written: what is checked
+        is what will be there.
+
+        Raises:
+            StoreFailed: The disk cannot be read.
+        """
+        assert self._file is not None
+        stop = self._hashed_bytes + min(limit_bytes, self.unhashed_bytes)
+        buffer = memoryview(bytearray(_BLOCK_BYTES))
+        with failures("read a blob"):
+            while self._hashed_bytes < stop:
+                wanted = buffer[: stop - self._hashed_bytes]
+                count = os.preadv(self._file, [wanted], self._hashed_bytes)
+                if not count:
+                    break  # somebody cut the file short: it will not be the blob
+                self._hash.update(wanted[:count])
+                self._hashed_bytes += count
 
     def publish(self) -> None:
         """Check the whole and make it a blob; after that a power cut cannot undo it.
@@ -186,7 +227,8 @@ class Partial:
         """
         assert self._file is not None
         assert not any(part.missing for part in self.parts)
-        got = self._hash()
+        self.hash_ahead(self.size_bytes)
+        got = Digest(self._hash.hexdigest())
         if got != self._digest:
             self.discard()
             raise Failed(
@@ -198,17 +240,6 @@ class Partial:
             sync_folder(self._path.parent)
             self._record.unlink(missing_ok=True)
         self._let_go()
-
-    def _hash(self) -> Digest:
-        assert self._file is not None
-        found = hashlib.sha256()
-        buffer = memoryview(bytearray(_BLOCK_BYTES))
-        position = 0
-        with failures("read a blob"):
-            while count := os.preadv(self._file, [buffer], position):
-                found.update(buffer[:count])
-                position += count
-        return Digest(found.hexdigest())
 
     def discard(self) -> None:
         """Remove what was fetched, for good."""

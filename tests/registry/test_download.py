@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollama_tts.names import Digest
-from ollama_tts.registry.download import Download, _in_thread, _together
+from ollama_tts.registry.download import Cut, Download, _in_thread, _together
 from ollama_tts.registry.repository import RemoteBlob
 from ollama_tts.store.layout import Layout
 from ollama_tts.store.partial import Partial
@@ -79,3 +79,16 @@ async def test_the_first_failure_ends_the_others_and_is_raised_alone() -> None:
         await _together([long(), bad(), long()])
     assert ended == ["long", "long"]
     await _together([])
+
+
+@pytest.mark.parametrize(
+    ("size_mib", "part_mib", "block_kib"),
+    [(1, 8, 512), (512, 8, 512), (1024, 16, 1024), (100_000, 64, 1024)],
+)
+def test_what_a_dying_process_can_lose_is_less_than_a_part(
+    size_mib: int, part_mib: int, block_kib: int
+) -> None:
+    cut, size = Cut(), size_mib * 1024**2
+    assert cut.part_of(size) == part_mib * 1024**2
+    assert cut.block_of(size) == block_kib * 1024
+    assert cut.parallel * cut.block_of(size) + cut.save_of(size) < cut.part_of(size)

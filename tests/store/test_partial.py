@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import msgspec
@@ -6,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from ollama_tts.errors import Failed, TooLarge
 from ollama_tts.names import Digest
+from ollama_tts.store import partial as store_partial
 from ollama_tts.store.blobs import DEFAULT_MAX_BYTES
 from ollama_tts.store.layout import Layout
 from ollama_tts.store.partial import MAX_PARTS, Partial, PartialBusy, split
@@ -54,6 +56,49 @@ def test_a_later_try_goes_on(layout: Layout) -> None:
     fill(second)
     second.publish()
     assert layout.blob(DIGEST).read_bytes() == DATA
+
+
+@pytest.mark.parametrize("part", [30, 100])
+def test_hashing_follows_the_bytes_without_a_gap(layout: Layout, part: int) -> None:
+    partial = begin(layout, part=part)
+    partial.write(partial.parts[0], DATA[:20])
+    for later in partial.parts[1:]:
+        partial.write(later, DATA[later.start : later.stop])
+    assert partial.unhashed_bytes == 20
+    partial.hash_ahead(15)
+    assert partial.unhashed_bytes == 5
+    fill(partial)
+    assert partial.unhashed_bytes == 85
+    partial.publish()
+    assert layout.blob(DIGEST).read_bytes() == DATA
+
+
+def test_what_was_hashed_before_it_began_anew_does_not_count(layout: Layout) -> None:
+    partial = begin(layout)
+    fill(partial, DATA[::-1])
+    partial.hash_ahead(50)
+    partial.restart(100)
+    fill(partial)
+    partial.publish()
+    assert layout.blob(DIGEST).read_bytes() == DATA
+
+
+def test_a_file_that_was_cut_short_is_no_blob(layout: Layout) -> None:
+    partial = begin(layout)
+    fill(partial)
+    os.truncate(layout.blobs / f"{DIGEST.filename}-partial", 40)
+    with pytest.raises(Failed, match="digest mismatch"):
+        partial.publish()
+
+
+def test_large_ones_go_to_disk_on_the_way(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(store_partial, "_SYNC_BYTES", 50)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    partial = begin(layout)
+    fill(partial)
+    assert len(synced) == 1
+    partial.close()
 
 
 def test_only_one_at_a_time(layout: Layout) -> None:

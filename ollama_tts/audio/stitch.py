@@ -97,7 +97,7 @@ class Stitcher:
         if not self._sounded:
             return self._end_silent()
         tail = min(self._silent, self._longest_tail)
-        last = _join(self._pop(self._count - self._given - self._silent + tail)).copy()
+        last = _join(self._pop(self._count - self._given - self._silent + tail))
         size = min(len(self._fade), len(last))
         last[len(last) - size :] *= self._fade[:size][::-1]
         self._held.clear()
@@ -142,10 +142,9 @@ class Stitcher:
         return [np.zeros(more, np.float32)] if more else []
 
     def _hold(self, samples: NDArray[np.float32]) -> None:
+        """Keep samples, which must be an array of their own: the fade is written into it."""
         ramp = self._fade[self._count : self._count + len(samples)]
-        if len(ramp):
-            samples = samples.copy()
-            samples[: len(ramp)] *= ramp
+        samples[: len(ramp)] *= ramp
         self._held.append(samples)
         self._count += len(samples)
 

@@ -1,8 +1,9 @@
 """The key of a spoken utterance: everything that is heard, and nothing else."""
 
 import hashlib
-import json
 from collections.abc import Mapping
+
+import msgspec
 
 from ollama_tts.version import __version__
 
@@ -12,5 +13,5 @@ VERSION = 1
 
 def sound_key(heard: Mapping[str, object]) -> str:
     """64 hex digits that stand for everything in `heard` (names to JSON values)."""
-    text = json.dumps({"version": VERSION, "program": __version__, **heard}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    told = {"version": VERSION, "program": __version__, **heard}
+    return hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest()

@@ -124,10 +124,12 @@ class Answer:
         assert self._seed is not None
         if not self.voice:
             self.voice = self._default_voice(prepared.language)
+        if self.options.voice != self.voice:
+            self.options = replace(self.options, voice=self.voice)
         return Utterance(
             text=prepared.text,
             language=prepared.language,
-            options=replace(self.options, voice=self.voice),
+            options=self.options,
             seed=self._seed,
             index=index,
             request_id=self.request.request_id,

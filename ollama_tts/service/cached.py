@@ -15,7 +15,7 @@ from ollama_tts.backends.base import Runner
 from ollama_tts.cache import Flights, Sound, SoundCache, sound_key
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.metrics import Metrics
-from ollama_tts.options import audible
+from ollama_tts.options import SpeechOptions, audible
 from ollama_tts.store.model import LocalModel
 
 FIRST_PIECE_S = 0.25
@@ -44,6 +44,8 @@ class Voice:
         self._model = model
         self._memory = memory
         self._wanted = wanted
+        self._heard_of: SpeechOptions | None = None
+        self._heard_parts: dict[str, object] = {}
         self.hits = 0
 
     def check(self, utterance: Utterance) -> None:
@@ -108,19 +110,31 @@ class Voice:
     def _key(self, utterance: Utterance) -> str:
         unset = utterance.options.seed is None  # then any take will do, and `cache` asked for it
         fixed = unset or self._runner.traits.deterministic
-        options = audible(utterance.options)
         return sound_key(
             {
-                "model": str(self._model.digest),
                 "text": utterance.text,
                 "language": utterance.language,
                 "style": utterance.style,
                 "seed": None if fixed else utterance.seed,
                 "index": 0 if fixed else utterance.index,
-                "loaded": dict(self._runner.traits.notes),
-                **{name: value for name, value in options.items() if name not in _AFTER_THE_VOICE},
+                **self._heard(utterance.options),
             }
         )
+
+    def _heard(self, options: SpeechOptions) -> dict[str, object]:
+        """What of a key is the same for all utterances with these options."""
+        if self._heard_of is not options:
+            self._heard_of = options
+            self._heard_parts = {
+                "model": str(self._model.digest),
+                "loaded": dict(self._runner.traits.notes),
+                **{
+                    name: value
+                    for name, value in audible(options).items()
+                    if name not in _AFTER_THE_VOICE
+                },
+            }
+        return self._heard_parts
 
 
 def _keep(cache: SoundCache, key: str, model: str, pieces: list[Piece]) -> None:

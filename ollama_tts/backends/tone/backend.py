@@ -5,6 +5,8 @@ pretends a long load.
 """
 
 import asyncio
+import contextlib
+import functools
 import threading
 from collections.abc import AsyncGenerator
 
@@ -23,6 +25,7 @@ FRAME_SAMPLES = SAMPLE_RATE_HZ // 50
 MEMORY = Memory(total_bytes=1024**2)
 SLOTS = 16
 PIECE_CHARACTERS = 5  # 0.2 s at speed 1
+KEPT_CHORDS = 512  # 4 KB each at speed 1
 
 
 class ToneBackend:
@@ -55,30 +58,14 @@ class ToneRunner:
     """The loaded voice. `slots`: how many utterances at once it claims to speak."""
 
     def __init__(self, slots: int = SLOTS) -> None:
-        self._slots = slots
         self._closed = asyncio.Event()
+        self._chord = functools.lru_cache(KEPT_CHORDS)(chord)
+        self._traits = _traits(slots)
 
     @property
     def traits(self) -> Traits:
         """24 kHz; any text as it stands; the same text is always the same sound."""
-        return Traits(
-            sample_rate_hz=SAMPLE_RATE_HZ,
-            step_samples=FRAME_SAMPLES,
-            text_rules=TextRules(
-                languages=("en", "zh", "ja"),
-                max_chars=250,
-                min_chars=1,
-                alphabet="any",
-                reads_numbers=True,
-            ),
-            voices=VOICES,
-            native_speed=True,
-            deterministic=True,
-            gain_db=0.0,
-            slots=self._slots,
-            context_length=250,
-            notes={},
-        )
+        return self._traits
 
     @property
     def memory(self) -> Memory:
@@ -115,7 +102,7 @@ class ToneRunner:
         due_s = loop.time()
         for start in range(0, len(utterance.text), PIECE_CHARACTERS):
             chars = utterance.text[start : start + PIECE_CHARACTERS]
-            samples = np.concatenate([chord(char, options.speed) for char in chars])
+            samples = np.concatenate([self._chord(char, options.speed) for char in chars])
             due_s += options.tone_rate * len(samples) / SAMPLE_RATE_HZ
             await self._pause(due_s - loop.time())
             last = start + PIECE_CHARACTERS >= len(utterance.text)
@@ -128,15 +115,36 @@ class ToneRunner:
             EngineDead: The voice was unloaded meanwhile.
         """
         await asyncio.sleep(0)
-        try:
-            await asyncio.wait_for(self._closed.wait(), max(0.0, pause_s))
-        except TimeoutError:
-            return
-        raise EngineDead("the model was unloaded while it spoke")
+        if pause_s > 0 and not self._closed.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), pause_s)
+        if self._closed.is_set():
+            raise EngineDead("the model was unloaded while it spoke")
 
     async def close(self) -> None:
         """Running utterances fail with `EngineDead`."""
         self._closed.set()
+
+
+def _traits(slots: int) -> Traits:
+    return Traits(
+        sample_rate_hz=SAMPLE_RATE_HZ,
+        step_samples=FRAME_SAMPLES,
+        text_rules=TextRules(
+            languages=("en", "zh", "ja"),
+            max_chars=250,
+            min_chars=1,
+            alphabet="any",
+            reads_numbers=True,
+        ),
+        voices=VOICES,
+        native_speed=True,
+        deterministic=True,
+        gain_db=0.0,
+        slots=slots,
+        context_length=250,
+        notes={},
+    )
 
 
 def _frames(samples: int) -> int:

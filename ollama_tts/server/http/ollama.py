@@ -22,10 +22,10 @@ from ollama_tts.server.http.accept import Wanted, wanted
 from ollama_tts.server.http.asking import client_id_of, client_of, counted, node_of, request_id
 from ollama_tts.server.http.body import read_struct
 from ollama_tts.server.http.errors import error_line
+from ollama_tts.server.http.objects import Shape
 from ollama_tts.server.http.proxy import question_of
 from ollama_tts.server.http.reply import json_reply
 from ollama_tts.server.http.speaking import (
-    Shape,
     ndjson,
     raw,
     sse,

@@ -18,12 +18,11 @@ from ollama_tts.server.http.body import read, read_struct
 from ollama_tts.server.http.errors import InvalidField, error_body
 from ollama_tts.server.http.reply import SSE
 from ollama_tts.server.http.speaking import (
-    PIECE_BYTES,
     Events,
-    base64_text,
     opened,
     raw,
     sse_event,
+    sse_texts,
     whole_file,
 )
 from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
@@ -159,9 +158,8 @@ async def sse(events: Events) -> Chunks:
         yield Head(SSE)
         async for event in events:
             if isinstance(event, AudioChunk):
-                for start in range(0, len(event.data), PIECE_BYTES):
-                    data = event.data[start : start + PIECE_BYTES]
-                    yield sse_event(AudioDelta(audio=base64_text(data)))
+                for text in sse_texts(event.data):
+                    yield sse_event(AudioDelta(audio=text.decode("ascii")))
             elif isinstance(event, SpeechDone):
                 yield sse_event(AudioDone(usage=_usage(event)))
 

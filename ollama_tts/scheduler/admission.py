@@ -49,7 +49,7 @@ class Claim:
     def long(self, now_s: float) -> bool:
         """Whether its text is long, or it has been speaking for long."""
         told = self.terms.chars is not None and self.terms.chars > LONG_CHARS
-        return told or (self.begun_s is not None and now_s - self.begun_s > LONG_S)
+        return told or (self.begun_s is not None and now_s >= self.begun_s + LONG_S)
 
 
 def places(slots: int, speaking: Collection[Claim], claim: Claim, now_s: float) -> int:
@@ -109,18 +109,23 @@ class Admission(Generic[C]):
 
     def in_order(self, now_s: float) -> list[C]:
         """Who goes next: each of a caller's requests counts as if those before it had begun."""
-        before: Counter[tuple[str, int]] = Counter()
+        next_s: dict[tuple[str, int], float] = {}
         keyed = []
         for claim in self.waiting:
-            client = claim.terms.client
             level = self._level(claim, now_s)
-            share_s = self.shares.share_s(client, now_s) + before[client, level] * TURN_S
-            before[client, level] += 1
+            kind = claim.terms.client, level
+            share_s = next_s.get(kind)
+            if share_s is None:
+                share_s = self.shares.share_s(claim.terms.client, now_s)
+            next_s[kind] = share_s + TURN_S
             keyed.append((-level, share_s, claim.number, claim))
-        return [claim for *_, claim in sorted(keyed, key=lambda row: row[:3])]
+        keyed.sort()  # no two have one number, so claims are never compared
+        return [claim for *_, claim in keyed]
 
     def _level(self, claim: C, now_s: float) -> int:
         """The priority, raised by waiting in which nothing like it was served."""
+        if now_s - claim.since_s < PATIENCE_S:
+            return claim.terms.priority
         served_s = self.shares.served_s(claim.terms.client, claim.terms.priority)
         return claim.terms.priority + int((now_s - max(claim.since_s, served_s)) // PATIENCE_S)
 
@@ -143,7 +148,7 @@ class Admission(Generic[C]):
 
     def overdue(self, now_s: float) -> list[C]:
         """Who has waited longer than anyone should."""
-        return [c for c in self.waiting if now_s - c.since_s >= self.bounds.longest_s]
+        return [c for c in self.waiting if now_s >= c.since_s + self.bounds.longest_s]
 
 
 def _least(claims: list[C]) -> C:

@@ -20,8 +20,8 @@ class _Caller:
     begun_s: list[float] = field(default_factory=list)
     served_s: dict[int, float] = field(default_factory=dict)
 
-    def share_s(self, now_s: float) -> float:
-        return self.had_s + sum(now_s - begun_s + TURN_S for begun_s in self.begun_s)
+    def held_s(self, now_s: float) -> float:
+        return self.had_s + sum(now_s - begun_s for begun_s in self.begun_s)
 
 
 class Shares:
@@ -57,8 +57,9 @@ class Shares:
         self._callers[client].had_s += now_s - begun_s
 
     def share_s(self, client: str, now_s: float) -> float:
-        """What the caller has had, with what it holds now."""
-        return self._callers[client].share_s(now_s)
+        """What the caller has had, with a turn for each place that it holds now."""
+        caller = self._callers[client]
+        return caller.held_s(now_s) + TURN_S * len(caller.begun_s)
 
     def served_s(self, client: str, priority: int) -> float:
         """When one of its requests of this priority last got a place; -inf for never."""
@@ -66,7 +67,7 @@ class Shares:
 
     def _forget(self, now_s: float) -> float:
         """The share of the least served who is here; accounts not above it are dropped."""
-        here = [c.share_s(now_s) for c in self._callers.values() if c.requests]
+        here = [c.held_s(now_s) for c in self._callers.values() if c.requests]
         floor_s = min(here, default=0.0)
         self._callers = {
             client: caller

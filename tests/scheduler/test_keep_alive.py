@@ -106,8 +106,8 @@ async def test_expiry_as_ps_shows_it(scheduler: Scheduler, clock: ManualClock) -
 
 
 async def test_the_longest_kept_is_shown_first(scheduler: Scheduler) -> None:
-    for model, keep_alive_s in ((A, 60.0), (B, 600.0)):
-        caller = Caller(scheduler, model, keep_alive_s=keep_alive_s)
+    callers = [Caller(scheduler, A, keep_alive_s=60.0), Caller(scheduler, B, keep_alive_s=600.0)]
+    for caller in callers:
         await caller.granted()
     assert [model.name.short for model in scheduler.loaded()] == ["b:latest", "a:latest"]
 

@@ -43,11 +43,14 @@ class Caller:
         chars: int | None = None,
         deadline_s: float | None = None,
     ) -> None:
+        self.scheduler = scheduler
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._granted: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
         terms = Terms(client, priority, chars, deadline_s)
         self._asks = scheduler.lease(model, options or LoadOptions(), keep_alive_s, terms)
         self.task = asyncio.create_task(self._run())
+        # the loop holds us: a task that nobody holds may be collected, and its lease with it
+        asyncio.get_running_loop().call_later(3600, self.task.done)
 
     async def _run(self) -> None:
         async with self._asks as lease:

@@ -50,6 +50,7 @@ class _Asked:
     shape: Shape
     keep_alive_s: float | None
     think: bool
+    client: str
 
     @property
     def surface(self) -> Surface:
@@ -85,7 +86,7 @@ def _speech(asked: _Asked, request: Request, body: GenerateRequest) -> SpeechReq
         template=body.template or None,
         raw=body.raw,
         keep_alive_s=asked.keep_alive_s,
-        client=client_of(request),
+        client=asked.client,
         client_id=client_id_of(request.headers),
         request_id=request_id(request.scope),
         whole=not body.stream,
@@ -122,7 +123,7 @@ def _spoken_message(
         options=_options(asked),
         system=_last(body.messages, "system") or None,
         keep_alive_s=asked.keep_alive_s,
-        client=client_of(request),
+        client=asked.client,
         client_id=client_id_of(request.headers),
         request_id=request_id(request.scope),
         whole=not body.stream,
@@ -149,6 +150,7 @@ def _asked(request: Request, body: SpeakingRequest, *, chat: bool) -> _Asked:
         shape=Shape(body.model, chat),
         keep_alive_s=keep_alive_s(body.keep_alive),
         think=thinks(body.think),
+        client=client_of(request),
     )
 
 
@@ -176,7 +178,7 @@ async def _unload(asked: _Asked, model: LocalModel) -> Response:
 async def _load(asked: _Asked, model: LocalModel) -> Response:
     for voice in _voices(asked, model):
         options = resolve(voice.parameters, asked.request.options)
-        terms = Terms(priority=options.speech.priority)
+        terms = Terms(asked.client, options.speech.priority, chars=0)
         async with asked.node.scheduler.lease(voice, options.load, asked.keep_alive_s, terms):
             pass
     return json_reply(asked.shape.bare("load"))

@@ -54,9 +54,9 @@ class Talk:
         self._client_ts: Stamp = None
         self._seq = 0
         self._sending = asyncio.Lock()
-        self._conversation = Conversation(
-            node.speech.speak, SpeechRequest(default_model(node), "", surface="socket")
-        )
+        self._client = socket.client.host if socket.client else ""
+        ask = SpeechRequest(default_model(node), "", client=self._client, surface="socket")
+        self._conversation = Conversation(node.speech.speak, ask)
 
     async def read(self) -> None:
         """Take frames until the client is gone; a bad one is answered and changes nothing."""
@@ -109,7 +109,7 @@ class Talk:
             asked.options,
             system=asked.system,
             keep_alive_s=keep_alive_s(asked.keep_alive),
-            client=self._socket.client.host if self._socket.client else "",
+            client=self._client,
             client_id=client_id_of(self._socket.headers),
             surface="socket",
         )

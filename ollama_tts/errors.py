@@ -22,7 +22,8 @@ No HTTP here: each door holds one table from class to status (`server/http/error
     ├── Cancelled                 the work was cancelled before it ended
     └── Failed                    our side
         ├── DigestMismatch
-        ├── StoreFailed           disk full, read-only store …
+        ├── StoreFailed           read-only store, I/O error …
+        │   └── StoreFull         no space left
         ├── LoadFailed
         ├── GenerationFailed      one utterance could not be made
         ├── EngineDead            the engine's thread ended
@@ -140,7 +141,11 @@ class DigestMismatch(Failed):
 
 
 class StoreFailed(Failed):
-    """The store could not be read or written (disk full, read-only …)."""
+    """The store could not be read or written (read-only, I/O error …)."""
+
+
+class StoreFull(StoreFailed):
+    """There is no space left for what was to be written."""
 
 
 class LoadFailed(Failed):

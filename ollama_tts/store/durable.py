@@ -1,12 +1,15 @@
 """Writing so that a crash leaves the old file or the new one, and failures read as sentences."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ollama_tts.errors import StoreFailed
+from ollama_tts.errors import StoreFailed, StoreFull
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @contextmanager
@@ -14,12 +17,14 @@ def failures(doing: str) -> Iterator[None]:
     """Turn an OSError inside the block into one sentence without a path.
 
     Raises:
-        StoreFailed: `could not <doing>: No space left on device`, for example.
+        StoreFull: `could not <doing>: No space left on device`, for example.
+        StoreFailed: For any other cause.
     """
     try:
         yield
     except OSError as error:
-        raise StoreFailed(f"could not {doing}: {error.strerror or 'I/O error'}") from error
+        kind = StoreFull if error.errno in _FULL else StoreFailed
+        raise kind(f"could not {doing}: {error.strerror or 'I/O error'}") from error
 
 
 def sync_folder(folder: Path) -> None:

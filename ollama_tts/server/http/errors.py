@@ -22,6 +22,7 @@ STATUS: Mapping[type[errors.OllamaTTSError], int] = {
     errors.NotFound: 404,
     errors.Busy: 503,
     errors.OutOfMemory: 507,
+    errors.StoreFull: 507,
     errors.DeadlineExceeded: 504,
     errors.Cancelled: 499,
     errors.OllamaFailed: 502,

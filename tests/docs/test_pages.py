@@ -2,12 +2,14 @@
 
 import importlib.util
 import re
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import ollama_tts
+from ollama_tts.options import OPTIONS
 from ollama_tts.server.http.app import ROUTES
 from ollama_tts.server.http.errors import STATUS
 
@@ -54,6 +56,13 @@ def test_every_page_is_on_the_map_and_every_link_leads_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_tells_every_option_in_chinese_too() -> None:
+    text = files("ollama_tts.server.http").joinpath("page/tongues.js").read_text("utf-8")
+    told = re.findall(r"^  (\w+): '", text.split("OPTIONS_ZH")[1], re.MULTILINE)
+    elsewhere = {"voice", "speed", "audio_format"}  # their fields have labels of their own
+    assert told == sorted({option.name for option in OPTIONS} - elsewhere)
 
 
 def test_public_names_are_importable() -> None:

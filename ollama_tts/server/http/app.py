@@ -29,6 +29,8 @@ ROUTES = (
     ("GET", "/readyz", ops.readyz),
     ("GET", "/metrics", ops.metrics),
     ("GET", "/ui", ui.page),
+    ("GET", "/ui/about.json", ui.about),
+    ("GET", "/ui/{name}", ui.part),
     # Ollama
     ("GET", "/api/version", ops.version),
     ("GET", "/api/status", ops.status),

@@ -111,7 +111,7 @@ class Guard:
         reason = self._rules.refuse(Caller(headers.get("host"), origin, browser))
         if reason is not None:
             raise errors.Forbidden(reason)
-        if scope.get("method") != "OPTIONS" and scope["path"] not in _OPEN_PATHS:
+        if scope.get("method") != "OPTIONS" and not _open(scope["path"]):
             check_key(self._settings.api_keys, headers.get("authorization", ""))
 
     def _preflight(self, headers: Headers) -> Response:
@@ -168,6 +168,10 @@ class _Answer:
         """Send what was kept back."""
         if self._last is not None:
             await self._send(self._last)
+
+
+def _open(path: str) -> bool:
+    return path in _OPEN_PATHS or path.startswith("/ui/")
 
 
 def _identity(headers: Headers) -> str:

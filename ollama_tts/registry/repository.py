@@ -127,14 +127,17 @@ class Repository:
         async with self.ask("POST", url, {"Content-Length": "0"}) as response:
             return None if response.status_code == 201 else self.next_url(response)
 
-    def next_url(self, response: httpx.Response) -> httpx.URL:
-        """Where an upload goes on.
+    def next_url(self, response: httpx.Response, unsaid: httpx.URL | None = None) -> httpx.URL:
+        """Where an upload goes on; `unsaid` where the answer does not say.
 
         Raises:
             Refused: The answer does not say, or leads where we do not go.
         """
         headers = response.headers
-        target = headers.get("Docker-Upload-Location") or headers.get("Location")
+        target = headers.get("Docker-Upload-Location")
+        if target is None and unsaid is not None:
+            return unsaid
+        target = target or headers.get("Location")
         if not target:
             raise Refused(f"{self.host} does not say where the upload goes on")
         here, home = response.request.url, self.login.reach.home
@@ -143,14 +146,27 @@ class Repository:
             return url.copy_with(scheme=home.scheme)
         return allowed(here, target)
 
-    async def finish_upload(self, url: httpx.URL, digest: Digest) -> None:
-        """Say that a blob is whole.
+    def storage_url(self, response: httpx.Response) -> httpx.URL | None:
+        """Where a chunk is to be put instead; None if the registry took it.
+
+        Raises:
+            Refused: It leads where we do not go.
+        """
+        if response.status_code != 307:
+            return None
+        target = response.headers.get("Location")
+        if not target:
+            raise Refused(f"{self.host} redirects an upload and does not say where to")
+        return allowed(response.request.url, target)
+
+    async def finish_upload(self, url: httpx.URL, digest: Digest, etag: str = "") -> None:
+        """Say that a blob is whole; `etag` is what a storage of its chunks calls it.
 
         Raises:
             UpstreamFailed: The registry has other bytes, or fails.
         """
-        url = url.copy_merge_params({"digest": str(digest)})
-        async with self.ask("PUT", url, {"Content-Length": "0"}):
+        named = {"digest": str(digest)} | ({"etag": etag} if etag else {})
+        async with self.ask("PUT", url.copy_merge_params(named), {"Content-Length": "0"}):
             return
 
     async def put_manifest(self, data: bytes) -> None:

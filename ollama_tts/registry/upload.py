@@ -1,10 +1,15 @@
-"""One blob sent to a registry in chunks, and gone on with after a cut where the registry can."""
+"""One blob sent to a registry in chunks, and gone on with after a cut where the registry can.
+
+A registry may hand a chunk to a storage host, as Ollama's own does: asked with
+`X-Redirect-Uploads`, it answers 307, and the chunk is put there, without what we show the registry.
+"""
 
 import asyncio
 import functools
+import hashlib
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -31,6 +36,7 @@ class Upload:
     report: Report
     chunk_bytes: int
     mount_from: str = ""
+    _stored: list[bytes] = field(default_factory=list, init=False)  # md5 of each redirected chunk
 
     async def run(self) -> None:
         """Send the blob, unless the registry has it or can take it from another model.
@@ -69,16 +75,38 @@ class Upload:
         """Send all chunks from `offset` on, and say that the blob is whole."""
         while offset < self.size_bytes:
             stop = min(offset + self.chunk_bytes, self.size_bytes)
-            headers = {
-                "Content-Type": "application/octet-stream",
-                "Content-Length": str(stop - offset),
-                "Content-Range": f"{offset}-{stop - 1}",
-            }
-            content = functools.partial(self._bytes, offset, stop)
-            async with self.repository.ask("PATCH", url, headers, content) as response:
-                url = self.repository.next_url(response)
+            url = await self._chunk(url, offset, stop)
             offset = stop
-        await self.repository.finish_upload(url, self.digest)
+        await self.repository.finish_upload(url, self.digest, _etag(self._stored))
+
+    async def _chunk(self, url: httpx.URL, start: int, stop: int) -> httpx.URL:
+        """Send one chunk, to where the registry wants it; gives where the next one goes."""
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Content-Length": str(stop - start),
+            "Content-Range": f"{start}-{stop - 1}",
+            "X-Redirect-Uploads": "1",
+        }
+        content = functools.partial(self._bytes, start, stop)
+        async with self.repository.ask("PATCH", url, headers, content) as response:
+            storage = self.repository.storage_url(response)
+            following = self.repository.next_url(response, url if storage else None)
+        if storage is not None:
+            await self.repository.patience.tries(lambda: self._store(storage, start, stop))
+        return following
+
+    async def _store(self, url: httpx.URL, start: int, stop: int) -> None:
+        """Put one chunk where the registry's storage takes it."""
+        found = hashlib.md5(usedforsecurity=False)
+
+        async def content() -> AsyncIterator[bytes]:
+            async for block in self._bytes(start, stop):
+                found.update(block)
+                yield block
+
+        headers = {"Content-Length": str(stop - start)}
+        async with self.repository.ask("PUT", url, headers, content):
+            self._stored.append(found.digest())
 
     async def _bytes(self, start: int, stop: int) -> AsyncIterator[bytes]:
         while start < stop:
@@ -104,6 +132,7 @@ class Upload:
         try:
             return await patience.tries(lambda: self._status(url))
         except BadStatus:
+            self._stored.clear()
             return await patience.tries(self._begin), 0
 
     async def _status(self, url: httpx.URL) -> tuple[httpx.URL, int]:
@@ -113,6 +142,13 @@ class Upload:
             following = response if "Location" in response.headers else None
             there = self.repository.next_url(following) if following else url
         return there, min(last + 1, self.size_bytes) if last else 0
+
+
+def _etag(sums: list[bytes]) -> str:
+    """What a storage of redirected chunks calls the whole: the md5 of their md5s, and how many."""
+    if not sums:
+        return ""
+    return f"{hashlib.md5(b''.join(sums), usedforsecurity=False).hexdigest()}-{len(sums)}"
 
 
 def _may_pass(error: UpstreamFailed) -> bool:

@@ -18,7 +18,7 @@ DIGEST = Digest.of(WEIGHTS)
 
 
 def pull_and_kill(registry: FakeRegistry, models_dir: Path, name: str) -> None:
-    command = [sys.executable, "-m", "tests.support.killed_pull", str(models_dir), name]
+    command = [sys.executable, "-m", "tests.support.killed_transfer", "pull", str(models_dir), name]
     with subprocess.Popen(command, cwd=ROOT) as process:
         registry.until_stalled(PARALLEL)
         process.kill()

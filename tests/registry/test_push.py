@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import pytest
 
 from ollama_tts.config import Credentials
@@ -6,7 +8,7 @@ from ollama_tts.names import Digest, ModelName
 from ollama_tts.registry.download import Cut
 from tests.registry.conftest import Placed, Registered
 from tests.support.loopback import Answer, Fault
-from tests.support.registry import FakeRegistry
+from tests.support.registry import FakeRegistry, FakeStorage
 
 WEIGHTS = bytes(range(256)) * 1024
 DIGEST = Digest.of(WEIGHTS)
@@ -120,3 +122,57 @@ async def test_pushing_needs_the_login_that_pulling_needs(
     there.commit(name, {"a.safetensors": WEIGHTS})
     with pytest.raises(Unauthorized):
         await there.push(name)
+
+
+@pytest.fixture
+def storage() -> Iterator[FakeStorage]:
+    with FakeStorage().up() as up:
+        yield up
+
+
+async def test_chunks_go_to_the_storage_that_the_registry_names(
+    registered: Registered, storage: FakeStorage, placed: Placed
+) -> None:
+    registry = registered("login")
+    registry.storage = storage
+    storage.faults.append(Fault("/u0/65536", "PUT", times=2, answer=Answer(503, b"slow down")))
+    name = f"{registry.host}/ns/m:v1"
+    login = {registry.host: Credentials("reader", "pass-word")}
+    partners = ("*", f"{registry.host}={storage.host}")
+    here = placed(auth=login, registries=partners, cut=Cut(chunk_bytes=64 * 1024))
+    manifest = here.commit(name, {"a.safetensors": WEIGHTS})
+    assert (await here.push(name))[-1].status == "success"
+    assert registry.blobs[str(DIGEST)] == WEIGHTS
+    assert registry.manifests["ns/m:v1"] == manifest
+    assert [len(chunk) for chunk in storage.of("u0")] == [64 * 1024] * 4
+    assert len(here.pauses.taken) == 2
+    assert all("authorization" not in asked.headers for asked in storage.seen)
+
+
+async def test_no_chunk_goes_into_a_private_network_that_nobody_named(
+    registry: FakeRegistry, storage: FakeStorage, placed: Placed
+) -> None:
+    registry.storage = storage
+    name, here = f"{registry.host}/ns/m:v1", placed()
+    here.commit(name, {"a.safetensors": WEIGHTS})
+    with pytest.raises(UpstreamFailed, match=r"127.0.0.1 is not at a public address"):
+        await here.push(name)
+    assert storage.seen == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "text"),
+    [
+        ({"Location": "file:///etc/hostname"}, "redirects to the scheme 'file'"),
+        ({}, "redirects an upload and does not say where to"),
+    ],
+)
+async def test_a_storage_that_is_none(
+    registry: FakeRegistry, placed: Placed, headers: dict[str, str], text: str
+) -> None:
+    name, here = f"{registry.host}/ns/m:v1", placed()
+    here.commit(name, {"a.safetensors": WEIGHTS})
+    registry.faults.append(Fault("/uploads/", "PATCH", answer=Answer(307, b"", headers)))
+    with pytest.raises(UpstreamFailed, match=text):
+        await here.push(name)
+    assert registry.manifests == {}

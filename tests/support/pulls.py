@@ -26,6 +26,11 @@ PART_BYTES = 64 * 1024
 BLOCK_BYTES = 16 * 1024
 
 
+def cut_in(part_bytes: int) -> Cut:
+    """Three parts of some size at a time, and chunks of as much."""
+    return Cut(part_bytes, parallel=3, block_bytes=BLOCK_BYTES, chunk_bytes=part_bytes)
+
+
 @dataclass(slots=True, eq=False)
 class Pauses:
     """Takes the place of sleeping: keeps how long it would have been."""
@@ -99,7 +104,7 @@ def place(
     pauses = Pauses()
     manner = Manner(
         Patience(sleep=pauses.sleep),
-        cut or Cut(part_bytes=PART_BYTES, parallel=3, block_bytes=BLOCK_BYTES),
+        cut or cut_in(PART_BYTES),
         stall_s=stall_s,
     )
     store = Store(models_dir)

@@ -1,6 +1,7 @@
 """A registry that speaks `/v2` on loopback: real enough to push to and to pull from."""
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -18,9 +19,34 @@ LOGIN = "Basic " + base64.b64encode(b"reader:pass-word").decode()
 _PATH = re.compile(r"/v2/(?P<repository>[^/]+/[^/]+)/(?P<kind>manifests|blobs)/(?P<rest>.*)")
 
 
+def etag_of(chunks: list[bytes]) -> str:
+    """What S3 calls a file that came in these chunks."""
+    sums = b"".join(hashlib.md5(chunk).digest() for chunk in chunks)
+    return f"{hashlib.md5(sums).hexdigest()}-{len(chunks)}"
+
+
+class FakeStorage(Loopback):
+    """Takes chunks of uploads by PUT, each at a path of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chunks: dict[str, bytes] = {}
+
+    def of(self, ticket: str) -> list[bytes]:
+        """The chunks of one upload, in order."""
+        mine = [path for path in self.chunks if path.startswith(f"/{ticket}/")]
+        return [self.chunks[path] for path in sorted(mine, key=lambda p: int(p.rpartition("/")[2]))]
+
+    @override
+    def respond(self, asked: Asked, body: bytes) -> Answer:
+        self.chunks[asked.path] = body
+        return Answer(200)
+
+
 class FakeRegistry(Loopback):
     """`auth` says what it wants: Basic, or a token that is given to anybody, to `reader`, or to
-    whoever signs. `realm` is where it sends for tokens; its own host unless set.
+    whoever signs. `realm` is where it sends for tokens; its own host unless set. `storage`, where
+    set, is where it sends chunks of uploads.
     """
 
     def __init__(self, auth: Auth = "") -> None:
@@ -31,6 +57,7 @@ class FakeRegistry(Loopback):
         self.manifests: dict[str, bytes] = {}
         self.uploads: dict[str, bytearray] = {}
         self.tokens: list[Asked] = []
+        self.storage: FakeStorage | None = None
 
     def put(self, repository: str, tag: str, layers: Mapping[str, bytes], config: bytes) -> bytes:
         """Offer a model; gives its manifest's bytes. `layers` maps file names to bytes."""
@@ -88,18 +115,35 @@ class FakeRegistry(Loopback):
             return Answer(404, b'{"errors":[{"code":"BLOB_UPLOAD_UNKNOWN"}]}')
         there = self.uploads[ticket]
         if asked.method == "PATCH":
+            if self.storage is not None:
+                return self._redirected(self.storage, asked, ticket)
             if not asked.headers["content-range"].startswith(f"{len(there)}-"):
                 return Answer(416)
             there += body
         if asked.method == "PUT":
-            [digest] = query["digest"]
-            if str(Digest.of(bytes(there))) != digest:
-                return Answer(400, b'{"errors":[{"code":"DIGEST_INVALID"}]}')
-            self.blobs[digest] = bytes(there)
-            return Answer(201)
+            return self._whole(ticket, query)
         path = asked.path.rpartition("/")[0]
         headers = {"Location": f"{path}/{ticket}?state=1", "Range": f"0-{max(0, len(there) - 1)}"}
         return Answer({"GET": 204}.get(asked.method, 202), b"", headers)
+
+    def _redirected(self, storage: FakeStorage, asked: Asked, ticket: str) -> Answer:
+        assert asked.headers["x-redirect-uploads"] == "1"
+        start = asked.headers["content-range"].partition("-")[0]
+        place = f"http://{storage.host}/{ticket}/{start}?signature=s"
+        return Answer(307, b"", {"Location": place, "Docker-Upload-Location": asked.path})
+
+    def _whole(self, ticket: str, query: Mapping[str, list[str]]) -> Answer:
+        """The end of an upload; chunks that went to the storage are known by their etag."""
+        data = bytes(self.uploads[ticket])
+        if self.storage is not None:
+            chunks = self.storage.of(ticket)
+            assert query["etag"] == [etag_of(chunks)]
+            data = b"".join(chunks)
+        [digest] = query["digest"]
+        if str(Digest.of(data)) != digest:
+            return Answer(400, b'{"errors":[{"code":"DIGEST_INVALID"}]}')
+        self.blobs[digest] = data
+        return Answer(201)
 
     def _refusal(self, asked: Asked) -> Answer | None:
         shown = asked.headers.get("authorization", "")

@@ -10,53 +10,16 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ollama_tts.engine.stream import Mailbox
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.errors import EngineDead, GenerationFailed, OllamaTTSError, OutOfMemory
 
 T = TypeVar("T")
 Say = Callable[[Utterance], Generator[Piece, None, None]]
-
-
-class _Stream:
-    """Where one utterance's pieces arrive; only the event loop touches it.
-
-    It ends once: the first of "last piece", "failed" and "left" wins, what comes later is nothing.
-    """
-
-    def __init__(self) -> None:
-        self.ended = False
-        self._pieces: deque[Piece] = deque()
-        self._error: OllamaTTSError | None = None
-        self._news = asyncio.Event()
-
-    def put(self, piece: Piece) -> None:
-        if not self.ended:
-            self._pieces.append(piece)
-            self.ended = piece.finish is not None
-            self._news.set()
-
-    def fail(self, error: OllamaTTSError) -> None:
-        if not self.ended:
-            self.ended = True
-            self._error = error
-            self._news.set()
-
-    async def pieces(self) -> AsyncGenerator[Piece, None]:
-        while True:
-            while self._pieces:
-                piece = self._pieces.popleft()
-                yield piece
-                if piece.finish is not None:
-                    return
-            if self._error is not None:
-                raise self._error
-            self._news.clear()
-            await self._news.wait()
 
 
 @dataclass(eq=False, slots=True)
@@ -65,7 +28,7 @@ class _Job:
 
     order: int
     utterance: Utterance
-    stream: _Stream
+    stream: Mailbox
     heard: bool
     pieces: Generator[Piece, None, None] | None = None
 
@@ -76,7 +39,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Drop:
-    stream: _Stream
+    stream: Mailbox
 
 
 class _Stop:
@@ -89,7 +52,7 @@ class _Bench:
 
     jobs: list[_Job] = field(default_factory=list)
 
-    def drop(self, stream: _Stream) -> None:
+    def drop(self, stream: Mailbox) -> None:
         for job in [job for job in self.jobs if job.stream is stream]:
             self.remove(job)
 
@@ -110,7 +73,7 @@ class Worker:
         self._say = say
         self._inbox: queue.SimpleQueue[_Job | _Drop | _Stop] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._streams: set[_Stream] = set()
+        self._streams: set[Mailbox] = set()
         self._submitted = 0
         self._dead: EngineDead | None = None
         self._thread = threading.Thread(target=self._run, name=f"worker-{name}", daemon=True)
@@ -133,7 +96,7 @@ class Worker:
         if self._dead is not None:
             raise EngineDead(str(self._dead))
         self._loop = self._loop or asyncio.get_running_loop()
-        stream = _Stream()
+        stream = Mailbox()
         self._streams.add(stream)
         self._submitted += 1
         self._inbox.put(_Job(self._submitted, utterance, stream, heard=utterance.index > 0))
@@ -143,8 +106,7 @@ class Worker:
                     yield piece
         finally:
             self._streams.discard(stream)
-            if not stream.ended:
-                stream.ended = True
+            if stream.leave():
                 self._inbox.put(_Drop(stream))
 
     async def close(self) -> None:

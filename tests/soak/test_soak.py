@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.mixup import mixed
 from benchmarks.soak import soak
+from benchmarks.vanish import kept, vanish
 
 
 @pytest.mark.slow
@@ -28,3 +29,9 @@ def test_two_minutes_of_everything_leave_the_server_as_it_was(tmp_path: Path) ->
         assert account.counts[what] > 0
     assert account.growth < 0.1, "memory grew"
     assert account.descriptors[-1] < 200
+
+
+def test_nothing_stays_of_callers_who_vanish_through_any_door(tmp_path: Path) -> None:
+    account = asyncio.run(vanish(tmp_path, clients=40, at_once=20, seed=3))
+    assert not kept(account), account
+    assert sum(account.vanished.values()) + account.finished == 40

@@ -1,14 +1,22 @@
-"""Logging: one event a line, as text or JSON, with the request id from the context."""
+"""Logging: one event a line, as text or JSON, with the request id from the context.
+
+What a caller wrote is in no line above level debug: errors that may quote it are named by their
+kind alone (`told`), and traces come without their errors' words.
+"""
 
 import json
 import logging
 import re
 import sys
+import traceback
+from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Literal, TextIO
 
 from typing_extensions import override
+
+from ollama_tts.errors import GenerationFailed, InvalidRequest, OllamaTTSError
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
@@ -33,16 +41,48 @@ def log_level(*, debug: bool) -> Literal["debug", "info"]:
     return "debug" if debug else "info"
 
 
+def told(error: BaseException) -> str:
+    """What a line says of an error: its kind, and its words where they cannot be a caller's."""
+    kind = type(error).__name__
+    ours = isinstance(error, OllamaTTSError)
+    quoting = not ours or isinstance(error, InvalidRequest | GenerationFailed)
+    return kind if quoting and not _debugging() else f"{kind}: {error}"
+
+
+def figures(values: Mapping[str, object]) -> dict[str, object]:
+    """`extra` of a line with values of its own: members in JSON, `name=value` in text."""
+    return {"figures": values}
+
+
+def _debugging() -> bool:
+    return logging.getLogger("ollama_tts").isEnabledFor(logging.DEBUG)
+
+
+def _figures(record: logging.LogRecord) -> Mapping[str, object]:
+    found: Mapping[str, object] = getattr(record, "figures", {})
+    return found
+
+
+def _trace(error: BaseException | None) -> str:
+    """Where an error came from, and what that came from; its words at level debug alone."""
+    if error is None:
+        return ""
+    if _debugging():
+        return "".join(traceback.format_exception(error)).rstrip()
+    earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    here = f"Traceback (most recent call last):\n{frames}{type(error).__name__}"
+    return f"{_trace(earlier)}\n\n{here}" if earlier else here
+
+
 class _TextFormatter(logging.Formatter):
     @override
     def format(self, record: logging.LogRecord) -> str:
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         text = _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], record.getMessage())
+        text += "".join(f" {name}={value}" for name, value in _figures(record).items())
         line = f"{stamp}Z {record.levelname.lower():7} {record.name} [{request_id.get()}] {text}"
-        return line + self._trace(record)
-
-    def _trace(self, record: logging.LogRecord) -> str:
-        return "\n" + self.formatException(record.exc_info) if record.exc_info else ""
+        return f"{line}\n{_trace(record.exc_info[1])}" if record.exc_info else line
 
 
 class _JsonFormatter(logging.Formatter):
@@ -54,7 +94,8 @@ class _JsonFormatter(logging.Formatter):
             "logger": record.name,
             "task_id": request_id.get(),
             "message": record.getMessage(),
+            **_figures(record),
         }
         if record.exc_info:
-            event["trace"] = self.formatException(record.exc_info)
+            event["trace"] = _trace(record.exc_info[1])
         return json.dumps(event)

@@ -4,11 +4,12 @@ Gauges are read from the live objects at scrape time (`watch`), never counted up
 them, so a crash or a cancel cannot make them drift. Labels come from the fixed sets below.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
@@ -28,7 +29,6 @@ Surface = Literal[
 ]
 GaugeName = Literal[
     "queue_depth", "utterances_active", "cache_bytes", "models_loaded", "batch_limit", "batch_size",
-    "gpu_memory_free_bytes",
 ]  # fmt: skip
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -42,11 +42,19 @@ _GAUGES: dict[GaugeName, tuple[str, str]] = {
     "models_loaded": ("ollama_tts_models_loaded", "Models in memory."),
     "batch_limit": ("ollama_tts_batch_limit", "Most utterances decoded together just now."),
     "batch_size": ("ollama_batch_size", "Utterances in the decode step just run."),
-    "gpu_memory_free_bytes": (
-        "gpu_memory_free_bytes",
-        "Free memory of the GPU in use; not read from a card yet, always 0.",
-    ),
 }
+NAMED_MODELS = 64
+"""So many models are counted by name; those that come later together, as `other`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A graphics card as it is now; `utilization` is a share of 1, None where it does not tell."""
+
+    index: int
+    free_bytes: int
+    total_bytes: int
+    utilization: float | None
 
 
 class _BackOffs(Collector):
@@ -59,6 +67,67 @@ class _BackOffs(Collector):
     def collect(self) -> Iterator[CounterMetricFamily]:
         text = "Times the batch limit was halved."
         yield CounterMetricFamily("ollama_tts_oom_backoffs", text, value=self.read())
+
+
+class _Cards(Collector):
+    """Gauges of the graphics cards; without a card they have no value."""
+
+    def __init__(self) -> None:
+        self.read: Callable[[], Sequence[Card]] = tuple
+
+    @override
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        cards = self.read()
+        texts = {
+            "gpu_memory_free_bytes": "Free memory of each card of the machine.",
+            "ollama_tts_gpu_memory_total_bytes": "Memory of each card.",
+            "ollama_tts_gpu_utilization_ratio": "Share of the time that a card was at work.",
+        }
+        free, total, share = (GaugeMetricFamily(n, t, labels=["gpu"]) for n, t in texts.items())
+        for card in cards:
+            label = [str(card.index)]
+            free.add_metric(label, card.free_bytes)
+            total.add_metric(label, card.total_bytes)
+            if card.utilization is not None:
+                share.add_metric(label, card.utilization)
+        yield from (free, total, share)
+
+
+class ModelMetrics:
+    """Requests by model, for models whose option `custom_metrics` is true."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._names: set[str] = set()
+        why = "Models with the option custom_metrics: "
+        self._requests = Counter(
+            "ollama_tts_model_requests_total", f"{why}requests, each once.",
+            ["model", "outcome"], registry=registry,
+        )  # fmt: skip
+        self._first_audio_s = Histogram(
+            "ollama_tts_model_first_audio_seconds", f"{why}from the request to its first sound.",
+            ["model"], buckets=_SECONDS, registry=registry,
+        )  # fmt: skip
+        self._audio_s = Counter(
+            "ollama_tts_model_audio_seconds_total", f"{why}seconds of sound sent.",
+            ["model"], registry=registry,
+        )  # fmt: skip
+        self._underruns = Counter(
+            "ollama_tts_model_underruns_total", f"{why}gaps that listeners heard.",
+            ["model"], registry=registry,
+        )  # fmt: skip
+
+    def spoken(
+        self, model: str, outcome: Outcome, *, first_s: float | None, audio_s: float, gaps: int
+    ) -> None:
+        """Count one request to a stored model, and what was heard of it."""
+        if model not in self._names and len(self._names) >= NAMED_MODELS:
+            model = "other"
+        self._names.add(model)
+        self._requests.labels(model, outcome).inc()
+        if first_s is not None:
+            self._first_audio_s.labels(model).observe(first_s)
+        self._audio_s.labels(model).inc(audio_s)
+        self._underruns.labels(model).inc(gaps)
 
 
 class Metrics:
@@ -91,6 +160,9 @@ class Metrics:
         )
         self._back_offs = _BackOffs()
         self.registry.register(self._back_offs)
+        self._cards = _Cards()
+        self.registry.register(self._cards)
+        self.by_model = ModelMetrics(self.registry)
         self._cancelled = self._counter("cancelled_total", "Requests whose caller left.")
         self._stream_latency_ms = Histogram(
             "chattts_stream_latency_ms",
@@ -162,6 +234,10 @@ class Metrics:
     def watch_back_offs(self, read: Callable[[], int]) -> None:
         """Let the count of halved batch limits be what `read` gives."""
         self._back_offs.read = read
+
+    def watch_cards(self, read: Callable[[], Sequence[Card]]) -> None:
+        """Let the gauges of graphics cards show what `read` gives."""
+        self._cards.read = read
 
     def grpc_error(self) -> None:
         """Count one gRPC stream that ended in an error."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from types import TracebackType
 
+from ollama_tts.backends.cards import Cards, nvml
 from ollama_tts.backends.catalog import Catalog
 from ollama_tts.cache import SoundCache
 from ollama_tts.cache.disk import DiskCache
@@ -81,6 +82,8 @@ class Node:
         self.metrics.watch("batch_size", lambda: sum(e.batch_size for e in self._engines()))
         self.metrics.watch("batch_limit", lambda: sum(e.limit for e in self._engines()))
         self.metrics.watch_back_offs(lambda: self.scheduler.back_offs)
+        self.cards = Cards(nvml())
+        self.metrics.watch_cards(lambda: self.cards.seen)
         self.metrics.watch("models_loaded", lambda: len(self.scheduler.loaded()))
 
     async def __aenter__(self) -> "Node":

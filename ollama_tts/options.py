@@ -202,7 +202,8 @@ OPTIONS: tuple[Option, ...] = (
            "Models that speak in this one's place, with weights: `a:90,b:10` (docs/modelfile.md).",
            audible=False),
     Option("custom_metrics", "bool", "request", False,
-           "Taken and kept; requests are not counted by name yet.", audible=False),
+           "Count this model's requests by its name, too: `ollama_tts_model_*` in docs/metrics.md.",
+           audible=False),
 )  # fmt: skip
 
 # Names that Ollama's clients send and that mean nothing to a voice: taken, never warned about.

@@ -39,6 +39,7 @@ from ollama_tts.traces import SpokenRequest, Traces
 log = logging.getLogger(__name__)
 
 
+_LOGGED_NAME_CHARS = 200
 AROUND_CHARS = 100_000
 """Most text that a template may put around the prompt."""
 
@@ -105,8 +106,21 @@ class SpeechService:
             outcome = "client_error"
             raise
         finally:
-            self._metrics.request(request.surface, outcome)
-            self._traces.spoken(_told(request, outcome, listening))
+            self._count(request, outcome, listening)
+            told = _told(request, outcome, listening)
+            log.info("speech", extra=logs.figures(_figures(told)))
+            self._traces.spoken(told)
+
+    def _count(self, request: SpeechRequest, outcome: Outcome, listening: Listening) -> None:
+        self._metrics.request(request.surface, outcome)
+        if listening.counted_as:
+            self._metrics.by_model.spoken(
+                listening.counted_as,
+                outcome,
+                first_s=listening.first_audio_s,
+                audio_s=listening.audio_s,
+                gaps=listening.underruns,
+            )
 
     async def _answer(
         self, request: SpeechRequest, listening: Listening
@@ -132,6 +146,8 @@ class SpeechService:
         options = resolve(model.parameters, request.options)
         if options.unknown:
             log.warning("unknown options ignored: %s", ", ".join(options.unknown)[:200])
+        if options.speech.custom_metrics:
+            listening.counted_as = model.name.short
         deadline = Deadline.after(listening.started_s, options.speech.deadline_ms)
         return Asked(request, model, options, deadline)
 
@@ -220,6 +236,21 @@ def _told(request: SpeechRequest, outcome: Outcome, listening: Listening) -> Spo
         audio_s=listening.audio_s,
         underruns=listening.underruns,
     )
+
+
+def _figures(told: SpokenRequest) -> dict[str, object]:
+    """The line of one request: names and durations, never what was said."""
+    return {
+        "surface": told.surface,
+        "model": told.model[:_LOGGED_NAME_CHARS],
+        "outcome": told.outcome,
+        "took_s": round(told.took_s, 6),
+        "queued_s": round(told.queued_s, 6),
+        "load_s": round(told.load_s, 6),
+        "first_audio_s": told.first_audio_s and round(told.first_audio_s, 6),
+        "audio_s": round(told.audio_s, 6),
+        "underruns": told.underruns,
+    }
 
 
 def _around(model: LocalModel, request: SpeechRequest) -> tuple[str, str]:

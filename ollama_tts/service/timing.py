@@ -8,7 +8,7 @@ class Listening:
 
     `clock` gives seconds and never goes back. A listener starts to play at the first sound and
     plays at its own pace; a chunk that leaves after everything before it was played out is an
-    underrun.
+    underrun. `counted_as` names the model whose own metrics it counts in; empty: in none.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -19,6 +19,7 @@ class Listening:
         self.audio_s = 0.0
         self.queued_s = 0.0
         self.load_s = 0.0
+        self.counted_as = ""
         self._played_out_s = 0.0
 
     def leased(self, queued_s: float, load_s: float) -> None:

@@ -4,6 +4,7 @@ import re
 
 import httpx
 
+from ollama_tts.metrics import NAMED_MODELS, Metrics
 from tests.support.live import LiveServer
 
 
@@ -16,7 +17,6 @@ def series(http: httpx.Client) -> dict[str, float]:
 CONTRACT = (
     "ollama_batch_size",
     "chattts_stream_latency_ms_count",
-    "gpu_memory_free_bytes",
     "grpc_stream_errors_total",
     "ollama_tts_first_audio_seconds_count",
     "ollama_tts_real_time_factor_count",
@@ -41,6 +41,7 @@ def test_every_promised_metric_is_there(own_http: httpx.Client) -> None:
     assert found['ollama_tts_requests_total{outcome="ok",surface="generate"}'] == 1
     assert found['ollama_tts_cache_requests_total{result="miss"}'] == 1
     assert found["ollama_tts_models_loaded"] == 1
+    assert "# TYPE gpu_memory_free_bytes gauge" in own_http.get("/metrics").text
 
 
 def test_traffic_makes_no_series(own_http: httpx.Client) -> None:
@@ -81,3 +82,29 @@ def test_each_request_counts_once_whatever_becomes_of_it(
         lambda node: node.metrics.registry.get_sample_value("ollama_tts_cancelled_total") == 1
     )
     assert counted() == expected
+
+
+def test_models_with_custom_metrics_are_counted_by_name(
+    live: LiveServer, own_http: httpx.Client
+) -> None:
+    for name, wanted in (("counted", True), ("plain", False)):
+        made = {"model": name, "from": "tone", "parameters": {"custom_metrics": wanted}}
+        assert own_http.post("/api/create", json={**made, "stream": False}).is_success
+        body: dict[str, object] = {"model": name, "prompt": "Count me.", "stream": False}
+        own_http.post("/api/generate", json=body)
+        own_http.post("/api/generate", json={**body, "prompt": "…"})
+    found = {name: value for name, value in series(own_http).items() if "_model_" in name}
+    assert not [name for name in found if "plain" in name]
+    requests = "ollama_tts_model_requests_total"
+    assert found[f'{requests}{{model="counted:latest",outcome="ok"}}'] == 1
+    assert found[f'{requests}{{model="counted:latest",outcome="client_error"}}'] == 1
+    assert found['ollama_tts_model_first_audio_seconds_count{model="counted:latest"}'] == 1
+    assert found['ollama_tts_model_audio_seconds_total{model="counted:latest"}'] > 0.3
+
+
+def test_more_names_than_are_kept_are_counted_together() -> None:
+    metrics = Metrics()
+    for number in range(NAMED_MODELS + 10):
+        metrics.by_model.spoken(f"m{number}", "ok", first_s=None, audio_s=1.0, gaps=0)
+    labels = {"model": "other", "outcome": "ok"}
+    assert metrics.registry.get_sample_value("ollama_tts_model_requests_total", labels) == 10

@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ollama_tts import errors
+from ollama_tts import errors, logs
 from ollama_tts.protocol.codec import encode_line
 from ollama_tts.server.http.reply import JSON, PLAIN_JSON, json_reply
 from ollama_tts.server.reasons import text_of
@@ -105,7 +105,7 @@ def _headers(error: Exception) -> dict[str, str]:
 async def on_error(request: Request, error: Exception) -> Response:
     """Starlette's handler for our own errors."""
     if isinstance(error, errors.Failed | errors.OutOfMemory):
-        log.error("%s %s failed: %s", request.method, request.url.path, error)
+        log.error("%s %s failed: %s", request.method, request.url.path, logs.told(error))
     return refusal(error, request.url.path)
 
 

@@ -52,4 +52,5 @@ async def readyz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """GET /metrics, in Prometheus' text format."""
     node = node_of(request)
+    await node.cards.look()
     return Response(node.metrics.render(), headers={"content-type": CONTENT_TYPE})

@@ -16,6 +16,7 @@ from typing import TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ollama_tts import logs
 from ollama_tts.errors import Busy, InvalidRequest, NotFound, OllamaTTSError, TooLarge
 from ollama_tts.server.http.errors import log_unknown
 
@@ -107,9 +108,9 @@ async def _send_body(send: Send, body: bytes) -> None:
 
 def _log_late(error: Exception) -> None:
     if isinstance(error, InvalidRequest | NotFound | TooLarge | Busy):
-        log.info("refused after the answer had begun: %s", error)
+        log.info("refused after the answer had begun: %s", logs.told(error))
     elif isinstance(error, OllamaTTSError):
-        log.error("failed after the answer had begun: %s", error)
+        log.error("failed after the answer had begun: %s", logs.told(error))
     else:
         log_unknown(error)
 
@@ -158,7 +159,7 @@ async def _stop(task: asyncio.Task[T]) -> None:
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.warning("while stopping: %s: %s", type(error).__name__, error)
+        log.warning("while stopping: %s", logs.told(error))
 
 
 async def all_of(items: AsyncGenerator[T, None]) -> list[T]:

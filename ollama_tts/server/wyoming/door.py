@@ -4,6 +4,7 @@ import asyncio
 import logging
 from dataclasses import replace
 
+from ollama_tts import logs
 from ollama_tts.config import Address
 from ollama_tts.errors import OllamaTTSError
 from ollama_tts.node import Node
@@ -82,7 +83,7 @@ class WyomingDoor:
         try:
             await talk.run()
         except OllamaTTSError as error:
-            log.warning("Wyoming: %s", error)
+            log.warning("Wyoming: %s", logs.told(error))
             await talk.fail(error)
         except (OSError, EOFError):
             raise

@@ -108,10 +108,9 @@ async def test_a_driver_that_hangs_costs_the_figures_alone(monkeypatch: pytest.M
     monkeypatch.setattr("ollama_tts.backends.cards.PATIENCE_S", 0.0)
     reader = Fixed()
     cards = Cards(reader)
-    cards.seen = CARD, CARD
     await cards.look()
     await cards.look()
-    assert not cards.seen
+    assert cards.seen == ()
     assert reader.reads == 1
     reader.go.set()
 

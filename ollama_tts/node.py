@@ -60,7 +60,7 @@ class Node:
             PullService(self.store, self.catalog, self.registries, self._create),
             PushService(self.store, self.registries),
         )
-        self.creates = CreateService(self.store, self.models)
+        self.creates = CreateService(self.store, self.models, self.catalog)
         self.sounds = SoundMemory(_cache(settings), self.metrics)
         self.traces = make_traces(settings.otlp_endpoint, settings.service_name, time.time_ns)
         self.routing = Routing(self.models.resolve, self.metrics, random.Random().random)  # noqa: S311  # no secret

@@ -1,6 +1,6 @@
 """What a backend is: it weighs and loads models; a `Runner` is a loaded model that speaks."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Protocol, runtime_checkable
@@ -126,6 +126,28 @@ class Backend(Protocol):
         Raises:
             LoadFailed: The files are there but could not be loaded.
             OutOfMemory: They do not fit.
+        """
+
+
+class Conversion(Protocol):
+    """A model's weights on their way into one file of another precision.
+
+    `before` and `after` name the precisions: `F16`, `Q8_0`.
+    """
+
+    before: str
+    after: str
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the whole file."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The file, in order, in pieces of about a megabyte. Blocks.
+
+        Raises:
+            InvalidWeights: A tensor holds what its new type cannot; the text names it.
+            LoadFailed: The model cannot be read any more.
         """
 
 

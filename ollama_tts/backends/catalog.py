@@ -1,8 +1,9 @@
 """Model format → backend, imported on first use; and the voices that installed packages bring."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from ollama_tts.backends.base import Backend, Voice
+from ollama_tts.backends.base import Backend, Conversion, Voice
 from ollama_tts.backends.hibari import package as hibari_package
 from ollama_tts.backends.kokoro import package as kokoro_package
 from ollama_tts.backends.kokoro.styles import VOICES as KOKORO_VOICES
@@ -43,6 +44,14 @@ FORMATS: Mapping[str, Callable[[], Backend]] = {
 }
 
 
+def _chattts_conversion(
+    files: Mapping[str, Path], precision: str | None, licenses: Sequence[str]
+) -> Conversion:
+    from ollama_tts.backends.chattts.conversion import convert
+
+    return convert(files, precision, licenses)
+
+
 class Catalog:
     """Which backend loads which model. One object of each backend per catalog."""
 
@@ -62,6 +71,28 @@ class Catalog:
         if model_format not in self._made:
             self._made[model_format] = self._formats[model_format]()
         return self._made[model_format]
+
+    def conversion(
+        self,
+        model_format: str,
+        files: Mapping[str, Path],
+        precision: str | None = None,
+        licenses: Sequence[str] = (),
+    ) -> Conversion:
+        """A model on its way into one GGUF of `precision`; None keeps what each tensor is.
+
+        `files` are its weights, as in `LocalModel.files`.
+
+        Raises:
+            InvalidRequest: Its files are no model, or in a precision that cannot be changed.
+            LoadFailed: A file cannot be read.
+            Unsupported: Models of this format are not files that could be converted.
+        """
+        if model_format != "chattts" or not files:
+            raise Unsupported(
+                f"{model_format} models come with a package: there are no weights to write anew"
+            )
+        return _chattts_conversion(files, precision, licenses)
 
     def package_models(self) -> tuple[PackageModel, ...]:
         """The voices of installed packages: in the store from the first start."""

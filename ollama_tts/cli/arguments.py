@@ -133,7 +133,13 @@ def _add_transfers(commands: _Commands) -> None:
         "-f", "--file", metavar="MODELFILE", default="Modelfile",
         help="default: Modelfile",
     )  # fmt: skip
-    create.add_argument("-q", "--quantize", metavar="Q", help="int8, int4, fp16, q8_0 …")
+    create.add_argument("-q", "--quantize", metavar="Q", help="q8_0, q5_0, q4_0, int8, fp16 …")
+    export = commands.add("export", "export:export", "Write a model of this machine as a GGUF.")
+    export.add_argument("model", metavar="MODEL")
+    export.add_argument("-o", "--output", metavar="FILE", required=True)
+    export.add_argument(
+        "-q", "--quantize", metavar="Q", help="as for create; default: as it is stored"
+    )
     pull = commands.add("pull", "models:pull", "Fetch a model.")
     pull.add_argument("model", metavar="MODEL")
     push = commands.add("push", "models:push", "Send a model to its registry.")

@@ -6,31 +6,33 @@ is visible, and leaving earlier leaves nothing behind.
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import ExitStack, aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from ollama_tts.backends.base import Conversion
+from ollama_tts.backends.catalog import Catalog
 from ollama_tts.errors import BlobNotFound, InvalidRequest, ModelNotFound
 from ollama_tts.names import Digest, ModelName
 from ollama_tts.protocol.ollama import CreateRequest, PullRequest
 from ollama_tts.service import weights
+from ollama_tts.service.draft import Draft
 from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.parameters import quantization_of_tag
+from ollama_tts.service.quantize import written
 from ollama_tts.service.recipe import Info, Recipe, read_recipe
 from ollama_tts.service.routing import check_split
 from ollama_tts.store import manifests
-from ollama_tts.store.config_blob import encode_config
-from ollama_tts.store.contents import FILE_TYPES, file_name
-from ollama_tts.store.manifests import Layer, Manifest, encode_manifest, parse_manifest
+from ollama_tts.store.blobs import BlobWriter, settled
+from ollama_tts.store.contents import file_name
+from ollama_tts.store.manifests import Layer, encode_manifest, parse_manifest
 from ollama_tts.store.model import LocalModel, ModelConfig
 from ollama_tts.store.store import Store
 
-_TEXTS = (
-    manifests.TEMPLATE, manifests.PROMPT, manifests.SYSTEM, manifests.PARAMS,
-    manifests.LICENSE, manifests.MESSAGES,
-)  # fmt: skip
 OFFICIAL_LICENSE = (
     "ChatTTS weights (2Noise): Creative Commons BY-NC 4.0, for research and education only.\n"
     "ChatTTS code: AGPL-3.0."
@@ -40,8 +42,9 @@ OFFICIAL_LICENSE = (
 class CreateService:
     """Makes models of one store."""
 
-    def __init__(self, store: Store, models: ModelService) -> None:
+    def __init__(self, store: Store, models: ModelService, catalog: Catalog) -> None:
         self._store = store
+        self._catalog = catalog
         self._models = models
 
     async def create(self, request: CreateRequest) -> AsyncGenerator[Progress, None]:
@@ -59,12 +62,43 @@ class CreateService:
                 if progress.status != "success":
                     yield progress
         draft = await asyncio.to_thread(self._draft, recipe)
-        for layer, fresh in draft.news:
-            verb = "creating new" if fresh else "using existing"
-            yield Progress(f"{verb} layer {layer.digest}")
-        yield Progress("writing manifest")
-        await asyncio.to_thread(self._store.commit, recipe.name, draft.manifest, draft.contents)
+        with ExitStack() as stack:
+            writer: BlobWriter | None = None
+            if draft.conversion is not None:
+                writer = stack.enter_context(self._store.blobs.writing())
+                async with aclosing(self._converted(draft, draft.conversion, writer)) as steps:
+                    async for progress in steps:
+                        yield progress
+            for layer, fresh in draft.news:
+                verb = "creating new" if fresh else "using existing"
+                yield Progress(f"{verb} layer {layer.digest}")
+            yield Progress("writing manifest")
+            await settled(partial(self._commit, recipe.name, draft, writer))
         yield Progress("success")
+
+    async def _converted(
+        self, draft: Draft, conversion: Conversion, writer: BlobWriter
+    ) -> AsyncGenerator[Progress]:
+        """The weights of a draft written anew, and put into it."""
+        yield Progress("converting model")
+        async with aclosing(written(conversion, writer)) as steps:
+            async for progress in steps:
+                yield progress
+        yield Progress("verifying conversion")
+        await asyncio.to_thread(weights.inspect, {"model.gguf": writer.path})
+        draft.put_weights(Layer(manifests.MODEL, writer.digest, writer.size_bytes))
+
+    def _commit(self, name: ModelName, draft: Draft, writer: BlobWriter | None) -> None:
+        """Let the name mean the draft; where that fails, weights made for it go again."""
+        fresh = writer is not None and not self._store.blobs.has(writer.digest)
+        if writer is not None:
+            writer.commit()
+        try:
+            self._store.commit(name, draft.manifest, draft.contents)
+        except BaseException:
+            if writer is not None and fresh:
+                self._store.withdraw(writer.digest)
+            raise
 
     def _has(self, name: ModelName) -> bool:
         try:
@@ -79,24 +113,25 @@ class CreateService:
                     f'{name}: blob "{digest}" not found; upload it to /api/blobs/{digest} first'
                 )
 
-    def _draft(self, recipe: Recipe) -> "_Draft":
+    def _draft(self, recipe: Recipe) -> Draft:
         base: LocalModel | None = None
         layers: tuple[Layer, ...] = ()
         if recipe.base is not None:
             base, manifest = self._store.read(recipe.base)
             layers = manifest.layers
-        draft = _Draft(self._store, layers)
+        draft = Draft(self._store, layers)
         config = self._weights(draft, recipe, base)
         for name, digest in recipe.adapters.items():
             weights.check_adapter(name, self._path(digest))
             draft.put_file(Layer(manifests.ADAPTER, digest, self._size(digest), name))
         _texts(draft, recipe, base)
+        config = self._planned(draft, recipe, config)
         self._parameters(draft, recipe, base, config)
         draft.finish(_described(config, recipe, base))
         parse_manifest(encode_manifest(draft.manifest))  # over the limits is said before a status
         return draft
 
-    def _weights(self, draft: "_Draft", recipe: Recipe, base: LocalModel | None) -> ModelConfig:
+    def _weights(self, draft: Draft, recipe: Recipe, base: LocalModel | None) -> ModelConfig:
         """Put the files in; gives the config that they and the base make."""
         places = weights.in_official_places(recipe.files)
         paths = {places[name]: self._path(digest) for name, digest in recipe.files.items()}
@@ -105,8 +140,7 @@ class CreateService:
             draft.put_file(Layer(kind, digest, self._size(digest), places[name]))
         if base is None:
             config = weights.inspect(paths)
-            if config.embedding_length and not any(n == "config.json" for n in paths):
-                draft.licenses.append(OFFICIAL_LICENSE)
+            draft.licenses += weights.licenses(paths) or _official_license(paths)
             return config
         if paths and base.files:
             found = weights.inspect({**base.files, **paths})
@@ -118,7 +152,7 @@ class CreateService:
         return base.config
 
     def _parameters(
-        self, draft: "_Draft", recipe: Recipe, base: LocalModel | None, config: ModelConfig
+        self, draft: Draft, recipe: Recipe, base: LocalModel | None, config: ModelConfig
     ) -> None:
         """Key by key, the new value wins; a list replaces a list."""
         merged = {**(base.parameters if base else {}), **recipe.parameters}
@@ -130,6 +164,19 @@ class CreateService:
         if merged:
             draft.put_text(manifests.PARAMS, msgspec.json.encode(merged))
 
+    def _planned(self, draft: Draft, recipe: Recipe, config: ModelConfig) -> ModelConfig:
+        """Plan to write the draft's weights anew, where that is asked for and would change them."""
+        files = {file_name(layer): self._path(layer.digest) for layer in draft.weights}
+        if not recipe.precision or not files:
+            return config
+        conversion = self._catalog.conversion(
+            config.model_format, files, recipe.precision, draft.license_texts
+        )
+        if conversion.before == conversion.after:
+            return config
+        draft.plan(conversion)
+        return replace(config, quantization=conversion.after)
+
     def _path(self, digest: Digest) -> Path:
         try:
             return self._store.blobs.path(digest)
@@ -140,66 +187,13 @@ class CreateService:
         return self._store.blobs.size_bytes(digest)
 
 
-class _Draft:
-    """A manifest in the making. Nothing of it is on disk but the blobs that were there."""
-
-    def __init__(self, store: Store, base: tuple[Layer, ...]) -> None:
-        self._store = store
-        self._files = [layer for layer in base if layer.media_type not in _TEXTS]
-        self._base_texts = [layer for layer in base if layer.media_type in _TEXTS]
-        self._texts: list[Layer] = []
-        self._config: Layer | None = None
-        self.licenses: list[str] = []
-        self.contents: dict[Digest, bytes] = {}
-
-    def put_file(self, layer: Layer) -> None:
-        """Add a file or an adapter, in place of one of the same name."""
-        adapter = layer.media_type == manifests.ADAPTER
-        same = [
-            other
-            for other in self._files
-            if (other.media_type == manifests.ADAPTER) == adapter
-            and (other.media_type in (*FILE_TYPES, manifests.ADAPTER))
-            and file_name(other) == layer.name
-        ]
-        self._files = [other for other in self._files if other not in same]
-        self._files.append(layer)
-
-    def keep(self, *media_types: str) -> None:
-        """Take over the base's texts of these types."""
-        self._texts += [layer for layer in self._base_texts if layer.media_type in media_types]
-
-    def put_text(self, media_type: str, data: bytes) -> None:
-        """Add a text, unless the very same one is there."""
-        layer = self._blob(media_type, data)
-        if layer not in self._texts:
-            self._texts.append(layer)
-
-    def _blob(self, media_type: str, data: bytes) -> Layer:
-        digest = Digest.of(data)
-        self.contents[digest] = data
-        return Layer(media_type, digest, len(data))
-
-    def finish(self, config: ModelConfig) -> None:
-        """Add the config; after that `manifest` and `news` are whole."""
-        self._config = self._blob(manifests.CONFIG_MEDIA_TYPE, encode_config(config))
-
-    @property
-    def manifest(self) -> Manifest:
-        """What to write."""
-        assert self._config is not None
-        return Manifest(self._config, (*self._files, *self._texts))
-
-    @property
-    def news(self) -> list[tuple[Layer, bool]]:
-        """Each layer, and whether its blob is yet to be written."""
-        return [
-            (layer, layer.digest in self.contents and not self._store.blobs.has(layer.digest))
-            for layer in self.manifest.layers
-        ]
+def _official_license(paths: Mapping[str, Path]) -> tuple[str, ...]:
+    """The licence of a checkpoint that says nothing of its sizes: it has the official ones."""
+    own = "config.json" in paths or any(name.endswith(".gguf") for name in paths)
+    return () if own else (OFFICIAL_LICENSE,)
 
 
-def _texts(draft: _Draft, recipe: Recipe, base: LocalModel | None) -> None:
+def _texts(draft: Draft, recipe: Recipe, base: LocalModel | None) -> None:
     """Template, system and messages replace the base's; licences join them."""
     for text, media_types in (
         (recipe.template, (manifests.TEMPLATE, manifests.PROMPT)),

@@ -58,6 +58,14 @@ def _stops(value: object) -> list[str]:
     return list(stops)
 
 
+# What weights are written in for a quantization.
+STORED: Mapping[str, str] = {
+    "fp32": "F32", "fp16": "F16", "bf16": "BF16", "int8": "Q8_0", "int4": "Q4_0",
+}  # fmt: skip
+# Types to store weights in that no model is loaded in: it is loaded in what suits the machine.
+ONLY_STORED = ("Q5_0",)
+
+
 def quantization(text: str) -> str:
     """The canonical form of a create request's `quantize`.
 
@@ -66,10 +74,13 @@ def quantization(text: str) -> str:
     """
     option = options.find("quantization")
     assert option is not None
+    if text.upper() in ONLY_STORED:
+        return text.upper()
     try:
         return str(option.parse(text))
     except InvalidOption as error:
-        allowed = ", ".join((*option.choices, *option.spellings))
+        kept = (name.lower() for name in ONLY_STORED)
+        allowed = ", ".join((*option.choices, *option.spellings, *kept))
         raise InvalidOption(
             f"unsupported quantization type {text[:40].upper()} - supported types are {allowed}"
         ) from error

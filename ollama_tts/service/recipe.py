@@ -17,7 +17,7 @@ from ollama_tts.errors import (
 from ollama_tts.modelfile.grammar import ROLES
 from ollama_tts.names import Digest, ModelName, RelativePath
 from ollama_tts.protocol.ollama import CreateRequest
-from ollama_tts.service.parameters import checked, quantization
+from ollama_tts.service.parameters import ONLY_STORED, STORED, checked, quantization
 from ollama_tts.service.template import Template
 from ollama_tts.store.manifests import MAX_LAYERS
 from ollama_tts.store.model import Message
@@ -43,7 +43,10 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to make. `base` is the model to start from; empty texts mean "not given"."""
+    """What to make. `base` is the model to start from; empty texts mean "not given".
+
+    `precision` is what the weights are written in, as `Q8_0`; empty: they stay what they are.
+    """
 
     name: ModelName
     base: ModelName | None
@@ -56,6 +59,7 @@ class Recipe:
     messages: tuple[Message, ...]
     requires: str
     info: Info
+    precision: str = ""
 
 
 def read_recipe(request: CreateRequest) -> Recipe:
@@ -66,6 +70,7 @@ def read_recipe(request: CreateRequest) -> Recipe:
         Unsupported: Draft and remote models.
     """
     request = _with_modelfile(request)
+    quantize = _quantize(request)
     name = ModelName.parse(request.asked)
     _refuse_unsupported(request)
     files = _digests(request.files or {})
@@ -79,13 +84,14 @@ def read_recipe(request: CreateRequest) -> Recipe:
         base=_base(request.from_),
         files=files,
         adapters=adapters,
-        parameters=_parameters(request),
+        parameters=_parameters(request, quantize),
         template=request.template,
         system=request.system,
         licenses=_licenses(request.license),
         messages=tuple(_message(m.role, m.content) for m in request.messages),
         requires=request.requires.removeprefix("v"),
         info=_info(request.info),
+        precision=STORED.get(quantize, quantize.removeprefix("auto")),
     )
 
 
@@ -140,10 +146,17 @@ def _base(text: str) -> ModelName | None:
         raise InvalidName("invalid model name") from error
 
 
-def _parameters(request: CreateRequest) -> dict[str, object]:
-    found = checked(request.parameters)
+def _quantize(request: CreateRequest) -> str:
+    """The quantization that is asked for, canonical; empty where none is."""
     asked = request.quantize or request.quantization
-    return {**found, "quantization": quantization(asked)} if asked else found
+    return quantization(asked) if asked else ""
+
+
+def _parameters(request: CreateRequest, quantize: str) -> dict[str, object]:
+    """The parameters; what the weights are written in, they are loaded in, where that exists."""
+    found = checked(request.parameters)
+    loaded = quantize not in {"", *ONLY_STORED}
+    return {**found, "quantization": quantize} if loaded else found
 
 
 def _check_template(text: str) -> None:

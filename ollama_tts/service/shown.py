@@ -8,6 +8,7 @@ from ollama_tts import modelfile
 from ollama_tts.modelfile import Command
 from ollama_tts.protocol.ollama import ListedModel, Message, ModelDetails, ShowResponse
 from ollama_tts.service.go_text import parameter_lines, plain
+from ollama_tts.service.parameters import quantization_of_tag
 from ollama_tts.service.template import DEFAULT_TEMPLATE
 from ollama_tts.store.model import LocalModel
 
@@ -32,10 +33,10 @@ def details(model: LocalModel) -> ModelDetails:
 
 
 def _quantization(model: LocalModel) -> str:
-    """What the model is loaded in: the parameter, where its weights are files that can be cast."""
-    asked = model.parameters.get("quantization")
+    """What the weights are in; where they are files to be cast to a parameter, what that says."""
+    stored, asked = model.config.quantization, model.parameters.get("quantization")
     castable = bool(model.files) and isinstance(asked, str) and asked != "auto"
-    return str(asked) if castable else model.config.quantization
+    return str(asked) if castable and asked != quantization_of_tag(stored) else stored
 
 
 def listed(model: LocalModel) -> ListedModel:

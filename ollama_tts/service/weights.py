@@ -8,8 +8,9 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from ollama_tts.backends.chattts.config import parse_config
-from ollama_tts.backends.chattts.layout import CONFIG, REQUIRED
+from ollama_tts.backends.chattts.config import ChatTTSConfig
+from ollama_tts.backends.chattts.layout import REQUIRED
+from ollama_tts.backends.chattts.sources import gguf_name, open_source, read_config
 from ollama_tts.errors import InvalidRequest, InvalidWeights
 from ollama_tts.store import manifests
 from ollama_tts.store.gguf import MAGIC, check_gguf
@@ -18,7 +19,8 @@ from ollama_tts.store.safetensors import check_safetensors
 
 MAX_JSON_BYTES = 16 * 1024 * 1024
 _PICKLES = frozenset({".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
-_PRECISIONS = {"F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "int8"}
+# In files of the official layout; those of a GGUF are shown as Ollama shows them.
+_PRECISIONS = {"F32": "fp32", "F16": "fp16", "BF16": "bf16"}
 _GPT_FILES = (("asset/gpt/model.safetensors", ""), ("gpt/model.safetensors", "asset/"))
 
 
@@ -106,8 +108,30 @@ def inspect(files: Mapping[str, Path]) -> ModelConfig:
         elif types[name] == manifests.FILE:
             for dtype, count in check_safetensors(path, name).numbers.items():
                 numbers[dtype] = numbers.get(dtype, 0) + count
-    gguf = [name for name in files if types[name] == manifests.MODEL]
-    return _gguf_config(gguf[0], files[gguf[0]]) if gguf else _chattts_config(files, numbers)
+    if manifests.MODEL in types.values():
+        source = open_source(files)
+        return _config(source.config, source.parameters, source.precision)
+    _need_all(files)
+    largest = max(numbers, key=lambda dtype: numbers[dtype], default="")
+    precision = _PRECISIONS.get(largest, largest.lower())
+    return _config(read_config(files), sum(numbers.values()), precision)
+
+
+def _config(sizes: ChatTTSConfig, parameters: int, precision: str) -> ModelConfig:
+    return ModelConfig(
+        model_format="chattts",
+        model_family="chattts",
+        parameter_size=human_number(parameters),
+        quantization=precision,
+        context_length=sizes.gpt.max_position_embeddings,
+        embedding_length=sizes.gpt.hidden_size,
+        info={"general.parameter_count": parameters},
+    )
+
+
+def licenses(files: Mapping[str, Path]) -> tuple[str, ...]:
+    """The licences that a GGUF among these files brings."""
+    return open_source(files).licenses if gguf_name(files) else ()
 
 
 def check_json(name: str, path: Path) -> bytes:
@@ -126,39 +150,12 @@ def check_json(name: str, path: Path) -> bytes:
     return data
 
 
-def _chattts_config(files: Mapping[str, Path], numbers: Mapping[str, int]) -> ModelConfig:
+def _need_all(files: Mapping[str, Path]) -> None:
     missing = [name for name in REQUIRED if name not in files]
     if missing:
         raise InvalidRequest(
             f"unknown type: no GGUF, and no ChatTTS checkpoint ({', '.join(missing)} missing)"
         )
-    sizes = parse_config(check_json(CONFIG, files[CONFIG]) if CONFIG in files else b"{}").check()
-    parameters = sum(numbers.values())
-    largest = max(numbers, key=lambda dtype: numbers[dtype], default="")
-    return ModelConfig(
-        model_format="chattts",
-        model_family="chattts",
-        parameter_size=human_number(parameters),
-        quantization=_PRECISIONS.get(largest, largest.lower()),
-        context_length=sizes.gpt.max_position_embeddings,
-        embedding_length=sizes.gpt.hidden_size,
-        info={"general.parameter_count": parameters},
-    )
-
-
-def _gguf_config(name: str, path: Path) -> ModelConfig:
-    header = check_gguf(path, name)
-    if not header.architecture.startswith("chattts"):
-        raise InvalidRequest(
-            f"unknown type: {name} holds the architecture {header.architecture[:40]!r}, "
-            "which does not speak; allowed: chattts"
-        )
-    return ModelConfig(
-        model_format="chattts",
-        model_family="chattts",
-        parameter_size=human_number(header.parameters),
-        info={"general.parameter_count": header.parameters},
-    )
 
 
 def human_number(count: int) -> str:

@@ -3,11 +3,11 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from ollama_tts.errors import BlobNotFound, DigestMismatch, InvalidName, StoreFailed, TooLarge
 from ollama_tts.names import Digest
@@ -19,6 +19,8 @@ from ollama_tts.store.durable import (
     write_atomically,
 )
 from ollama_tts.store.layout import Layout
+
+T = TypeVar("T")
 
 DEFAULT_MAX_BYTES = 64 * 1024**3
 _BLOCK_BYTES = 1024 * 1024
@@ -136,11 +138,14 @@ class Blobs:
         return True
 
     @contextmanager
-    def writing(self, digest: Digest) -> Iterator["BlobWriter"]:
-        """A writer for one blob; leaving the block without `commit` leaves nothing behind."""
+    def writing(self, digest: Digest | None = None) -> Iterator["BlobWriter"]:
+        """A writer for one blob; leaving the block without `commit` leaves nothing behind.
+
+        Without `digest` the blob gets that of whatever bytes come.
+        """
         with failures("write a blob"):
             make_folder(self._layout.blobs, self._layout.root)
-            writer = BlobWriter(self._layout.blob(digest), digest, self._max_bytes)
+            writer = BlobWriter(self._layout, digest, self._max_bytes)
         try:
             yield writer
         finally:
@@ -211,16 +216,22 @@ class Blobs:
 
 
 class BlobWriter:
-    """One blob on its way in. Give it bytes with `write`, then `commit`."""
+    """One blob on its way in, until then at `path`. Give it bytes with `write`, then `commit`."""
 
-    def __init__(self, path: Path, digest: Digest, max_bytes: int) -> None:
-        self._path = path
-        self._digest = digest
+    def __init__(self, layout: Layout, announced: Digest | None, max_bytes: int) -> None:
+        self._layout = layout
+        self._announced = announced
         self._max_bytes = max_bytes
         self._hash = hashlib.sha256()
-        self._size_bytes = 0
-        self._temporary = temporary_beside(path)
-        self._file: BinaryIO | None = self._temporary.open("xb", buffering=0)
+        self.size_bytes = 0
+        name = announced.filename if announced else "new"
+        self.path = temporary_beside(layout.blobs / name)
+        self._file: BinaryIO | None = self.path.open("xb", buffering=0)
+
+    @property
+    def digest(self) -> Digest:
+        """That of the bytes so far."""
+        return Digest(self._hash.hexdigest())
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes.
@@ -230,8 +241,8 @@ class BlobWriter:
             StoreFailed: Disk full …
         """
         assert self._file is not None
-        self._size_bytes += len(chunk)
-        if self._size_bytes > self._max_bytes:
+        self.size_bytes += len(chunk)
+        if self.size_bytes > self._max_bytes:
             raise TooLarge(f"blob is larger than the {self._max_bytes} bytes this server takes")
         with failures("write a blob"):
             rest = memoryview(chunk)
@@ -247,16 +258,16 @@ class BlobWriter:
             StoreFailed: Disk full …
         """
         assert self._file is not None
-        got = Digest(self._hash.hexdigest())
-        if got != self._digest:
+        got = self.digest
+        if self._announced not in {None, got}:
             self.discard()
-            raise DigestMismatch(str(self._digest), str(got))
+            raise DigestMismatch(str(self._announced), str(got))
         with failures("write a blob"):
             os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
-            self._temporary.replace(self._path)
-            sync_folder(self._path.parent)
+            self.path.replace(self._layout.blob(got))
+            sync_folder(self._layout.blobs)
 
     def discard(self) -> None:
         """Forget what was written, unless it was committed."""
@@ -264,20 +275,25 @@ class BlobWriter:
             self._file.close()
             self._file = None
         with suppress(OSError):
-            self._temporary.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
 
 async def _in_thread(writer: BlobWriter, block: bytes, *, last: bool = False) -> None:
-    """Write (and commit) in a thread; a cancelled caller waits until the thread has let go."""
+    """Write (and commit) in a thread."""
 
     def work() -> None:
         writer.write(block)
         if last:
             writer.commit()
 
+    await settled(work)
+
+
+async def settled(work: Callable[[], T]) -> T:
+    """What `work` gives, done in a thread; a cancelled caller waits until the thread has let go."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         raise

@@ -192,6 +192,16 @@ class Store:
                     f"blob {layer.digest} has {size} bytes, not {layer.size_bytes}"
                 )
 
+    def withdraw(self, digest: Digest) -> None:
+        """Remove a blob that was made for a model which then was not made.
+
+        Raises:
+            StoreFailed: It cannot be removed.
+        """
+        with self._lock.held():
+            if digest not in self._shelf.references():
+                self.blobs.remove(digest)
+
     def copy(self, source: ModelName, destination: ModelName) -> None:
         """Let `destination` mean what `source` means.
 

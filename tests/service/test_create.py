@@ -146,23 +146,24 @@ async def test_a_package_voice_takes_no_files(node: Services) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "parameter"),
+    ("fields", "parameter", "shown_as"),
     [
-        ({"quantize": "int8"}, "int8"),
-        ({"quantization": "Q4_0"}, "int4"),
-        ({"parameters": {"quantization": "bf16"}}, "bf16"),
-        ({"parameters": {"fp16": True}}, "fp16"),
-        ({"model": "mini:q8_0"}, "int8"),
-        ({"model": "mini:q8_0", "quantize": "fp32"}, "fp32"),
+        ({"quantize": "int8"}, "int8", "Q8_0"),
+        ({"quantization": "Q4_0"}, "int4", "Q4_0"),
+        ({"parameters": {"quantization": "bf16"}}, "bf16", "bf16"),
+        ({"parameters": {"fp16": True}}, "fp16", "fp16"),
+        ({"model": "mini:q8_0"}, "int8", "int8"),
+        ({"model": "mini:q8_0", "quantize": "fp32"}, "fp32", "F32"),
+        ({"quantize": "Q8_0", "parameters": {"quantization": "bf16"}}, "int8", "Q8_0"),
     ],
 )
 async def test_quantization_is_recorded_and_shown(
-    node: Services, fields: dict[str, object], parameter: str
+    node: Services, fields: dict[str, object], parameter: str, shown_as: str
 ) -> None:
     fields = {"model": "mini", "files": node.upload(MINI), **fields}
     await node.create(**fields)
     shown = await node.show(str(fields["model"]))
-    assert shown.details.quantization_level == parameter
+    assert shown.details.quantization_level == shown_as
     assert shown.parameters == f'quantization                   "{parameter}"'
 
 

@@ -128,7 +128,7 @@ async def test_all_fields(node: Services) -> None:
     answer = await node.show("NS/MINI:T")
     assert answer.details.parent_model == ""
     assert (answer.details.format, answer.details.family) == ("chattts", "chattts")
-    assert (answer.details.parameter_size, answer.details.quantization_level) == ("11.35M", "int8")
+    assert (answer.details.parameter_size, answer.details.quantization_level) == ("11.35M", "Q8_0")
     assert answer.model_info == {
         "general.architecture": "chattts",
         "general.parameter_count": 11_352_674,

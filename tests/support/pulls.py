@@ -120,5 +120,5 @@ def place(
         PullService(store, catalog, reached, make),
         PushService(store, reached),
     )
-    creates = CreateService(store, models)
+    creates = CreateService(store, models, catalog)
     return Place(store, reached, models, pauses, models_dir / "blobs")

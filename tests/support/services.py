@@ -73,7 +73,7 @@ def services(models_dir: Path) -> Services:
         PullService(store, catalog, registries, make),
         PushService(store, registries),
     )
-    creates = CreateService(store, models)
+    creates = CreateService(store, models, catalog)
     return Services(store, scheduler, models, creates)
 
 

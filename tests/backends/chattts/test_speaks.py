@@ -7,11 +7,13 @@ import asyncio
 import importlib.util
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ollama_tts.backends.chattts.conversion import convert
 from ollama_tts.backends.chattts.weights import Checkpoint
 from tests.backends.chattts.conftest import Sentence, pitch_hz, sentences
 from tests.backends.chattts.test_backend import check_said, load, utterance
@@ -92,6 +94,19 @@ async def test_every_precision(mini: Checkpoint, ear: Ear, backend: str, quantiz
     said = sentences()[:: 1 if (backend, quantization) == ("native", "int8") else STRIDE]
     wrong = heard_wrong(
         ear, said, await spoken(mini, said, options=options, asked={}, together=TOGETHER)
+    )
+    assert len(wrong) <= ALLOWED_ERRORS, wrong
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+async def test_out_of_a_gguf(mini: Checkpoint, ear: Ear, tmp_path: Path, backend: str) -> None:
+    with (tmp_path / "m.gguf").open("wb") as file:
+        file.writelines(convert(mini.files, "Q8_0").chunks())
+    again = Checkpoint({"m.gguf": tmp_path / "m.gguf"})
+    said = sentences()[:: 4 * STRIDE]
+    options: dict[str, object] = {"backend": backend, "quantization": "int8"}
+    wrong = heard_wrong(
+        ear, said, await spoken(again, said, options=options, asked={}, together=TOGETHER)
     )
     assert len(wrong) <= ALLOWED_ERRORS, wrong
 

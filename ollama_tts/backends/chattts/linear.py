@@ -123,17 +123,6 @@ def pack(values: Tensor, quantization: str, compute: torch.dtype) -> Weight:
     return DenseWeight(values.to(compute))
 
 
-class Product(Protocol):
-    """`y = x Wᵀ (+ b)`, however it is made; rows never touch."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that weight and bias occupy."""
-
-    def __call__(self, x: Tensor, tile: int) -> Tensor:
-        """Float32 [R, K] → float32 [R, N]; `tile` is a hint of how many rows to take at once."""
-
-
 class Linear:
     """`x` float32 [R, K] → float32 [R, N], in tiles of a fixed number of rows.
 
@@ -161,18 +150,3 @@ class Linear:
         ]
         made = (parts[0] if len(parts) == 1 else torch.cat(parts))[:rows].float()
         return made if self._bias is None else made + self._bias
-
-
-class Maker(Protocol):
-    """Makes the products of a model's parts."""
-
-    def __call__(self, weight: Tensor, bias: Tensor | None, *, coarse: bool) -> Product:
-        """A product of a float32 weight [N, K] and a bias [N].
-
-        `coarse` ones lie inside a residual block and bear rounding better than others.
-        """
-
-
-def dense_product(weight: Tensor, bias: Tensor | None, *, coarse: bool) -> Product:  # noqa: ARG001  # a Maker
-    """A product in torch, in the weight's own dtype."""
-    return Linear(DenseWeight(weight), bias)

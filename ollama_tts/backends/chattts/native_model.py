@@ -1,8 +1,7 @@
 """`NativeStepModel`: the engine's `StepModel` with the language model in the native library.
 
-Decoder and vocoder are the same torch code as everywhere, but their products, nearly all of their
-work, are made in the native library too: in float32, and those inside the residual blocks in int8
-(with 16-bit inputs) where the language model is.
+Decoder and vocoder run in the native library too: in float32, and the products inside their
+residual blocks in int8 where the language model is. Only the inverse transform is torch's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from ollama_tts.backends.chattts import layout
 from ollama_tts.backends.chattts.memory import guarded
 from ollama_tts.backends.chattts.native.step import NativeShape, NativeStep, Part
-from ollama_tts.backends.chattts.native_products import native_maker
+from ollama_tts.backends.chattts.native_stages import native_stages
 from ollama_tts.backends.chattts.renderer import Renderer, Synthesizer
 from ollama_tts.backends.chattts.vocabulary import folded_head
 from ollama_tts.backends.chattts.weights import Checkpoint
@@ -41,7 +40,7 @@ class NativeStepModel:
     Args:
         checkpoint: The weights.
         shape: Sizes and precision, as `native_shape` gives them.
-        threads: Torch's threads for what it does between the native products. It is little, and
+        threads: Torch's threads for what it does beside the native calls. It is little, and
             torch's threads, when there are several, take the cores from the native ones while
             they wait for work (measured: 3 to 20 times slower on a busy machine).
 
@@ -64,7 +63,7 @@ class NativeStepModel:
         for part, layer, values in _parts(checkpoint):
             self._step.fill(part, values, layer=layer)
         assert self._step.ready
-        make = native_maker(shape.threads, int8=shape.mode == "int8", path=shape.path)
+        make = native_stages(threads=shape.threads, int8=shape.mode == "int8", path=shape.path)
         self._synthesizer = Synthesizer(checkpoint, CPU, make)
         self._renderer = Renderer(self._synthesizer)
         self._speech: set[int] = set()

@@ -6,7 +6,7 @@ given away, the next piece is faded in over the provisional sound's own continua
 join without a click.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ollama_tts.backends.chattts.decoder import decoder_stages, frames_of
-from ollama_tts.backends.chattts.linear import Maker, dense_product
-from ollama_tts.backends.chattts.stream_conv import Frames
-from ollama_tts.backends.chattts.vocos import Head, Overlap, total_nbytes, vocos_stages
+from ollama_tts.backends.chattts.stages import Frames, Stages, StageWeights
+from ollama_tts.backends.chattts.stream_conv import TorchStages
+from ollama_tts.backends.chattts.vocos import Head, Overlap, vocos_stages
 from ollama_tts.backends.chattts.weights import Checkpoint
 from ollama_tts.engine.step_model import Window
 
@@ -26,33 +26,50 @@ FADE_SAMPLES = 256
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """Where one stream's convolutions and overlap stand."""
+    """Where one stream's stages and overlap stand."""
 
-    convs: tuple[Tensor, ...]
+    stages: tuple[Tensor, ...]
     overlap: Overlap
 
 
-class Synthesizer:
-    """Decoder and vocoder of one model on one device, in float32.
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a push made of one stream.
 
-    `make` makes their products, by default in torch and float32 too.
+    `sound` float32 [m]: the samples that are complete now. `state`: the stream afterwards.
+    `ahead` float32 [k]: the samples that would come next if it ended here; empty if not wanted.
+    """
+
+    sound: Tensor
+    state: StreamState
+    ahead: Tensor
+
+
+class Synthesizer:
+    """Decoder and vocoder of one model on one device.
+
+    `make` makes their stages, by default in torch and float32.
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, device: torch.device, make: Maker = dense_product
+        self,
+        checkpoint: Checkpoint,
+        device: torch.device,
+        make: Callable[[Sequence[StageWeights]], Stages] = TorchStages,
     ) -> None:
-        self._width = checkpoint.config.gpt.hidden_size
-        self._stages = [
-            *decoder_stages(checkpoint, device, make),
-            *vocos_stages(checkpoint, device, make),
-        ]
-        self._head = Head(checkpoint, device, make)
+        config = checkpoint.config
+        self._width = config.gpt.hidden_size
+        self._context, self._hop = config.context_frames, config.vocos.hop_length
+        self._stages = make(
+            [*decoder_stages(checkpoint, device), *vocos_stages(checkpoint, device)]
+        )
+        self._head = Head(checkpoint, device)
         self._device = device
 
     @property
     def nbytes(self) -> int:
         """Bytes of the weights."""
-        return total_nbytes(self._stages) + self._head.nbytes
+        return self._stages.nbytes + self._head.nbytes
 
     def no_hidden(self) -> Tensor:
         """No hidden states: float32 [0, H]."""
@@ -60,36 +77,40 @@ class Synthesizer:
 
     def begin(self) -> StreamState:
         """A new stream."""
-        like = torch.empty(0, device=self._device)
-        convs = tuple(stage.conv.begin(like) for stage in self._stages)
-        return StreamState(convs, self._head.begin())
+        return StreamState(self._stages.begin(), self._head.begin())
+
+    def complete(self, tokens: int) -> int:
+        """How many samples are complete after `tokens` hidden states, if more may come."""
+        return max(0, 2 * tokens - self._context) * self._hop
 
     def push(
-        self, hidden: Sequence[Tensor], states: Sequence[StreamState], last: Sequence[bool]
-    ) -> list[tuple[Tensor, StreamState]]:
+        self,
+        hidden: Sequence[Tensor],
+        states: Sequence[StreamState],
+        last: Sequence[bool],
+        ahead: Sequence[bool],
+    ) -> list[Pushed]:
         """Feed each stream its next hidden states float32 [n, H] (n may be 0).
 
-        Returns for each stream the samples that are complete now, float32 [m], and its new
-        state. With `last` the stream ends and all its samples come.
+        With `last` the stream ends and all its samples come; with `ahead` it looks ahead.
         """
         counts = tuple(2 * len(h) for h in hidden)
         frames = Frames(frames_of(torch.cat(list(hidden))), counts, tuple(last))
-        kept: list[list[Tensor]] = []
-        for index, stage in enumerate(self._stages):
-            frames, states_now = stage.conv(frames, [s.convs[index] for s in states])
-            kept.append(states_now)
-            if stage.after is not None:
-                frames = frames.with_rows(stage.after(frames.rows))
-        windows = torch.split(self._head.windows(frames.rows), list(frames.counts))
+        rows, kept = self._stages.push(frames, [s.stages for s in states], ahead)
+        windows = list(torch.split(self._head.windows(torch.cat(rows)), [len(r) for r in rows]))
+        further = iter(windows[len(hidden) :])
         made = []
-        for i, (window, state) in enumerate(zip(windows, states, strict=True)):
-            samples, overlap = self._head.add(window, state.overlap, last=last[i])
-            made.append((samples, StreamState(tuple(stage[i] for stage in kept), overlap)))
+        for i, (state, stages) in enumerate(zip(states, kept, strict=True)):
+            sound, overlap = self._head.add(windows[i], state.overlap, last=last[i])
+            provisional = sound[:0]
+            if ahead[i]:
+                provisional, _ = self._head.add(next(further), overlap, last=True)
+            made.append(Pushed(sound, StreamState(stages, overlap), provisional))
         return made
 
     def whole(self, hidden: Tensor) -> Tensor:
         """All sound of hidden states float32 [n, H] at once: float32 [(2n - 1) hop]."""
-        return self.push([hidden], [self.begin()], [True])[0][0]
+        return self.push([hidden], [self.begin()], [True], [False])[0].sound
 
 
 @dataclass(slots=True)
@@ -134,51 +155,34 @@ class Renderer:
     def render(self, windows: Sequence[Window]) -> list[NDArray[np.float32]]:
         """The samples [keep_start, keep_stop) of each window, float32, made together."""
         slots = [self._slots[w.slot] for w in windows]
-        advanced = self._advance(windows, slots)
-        ahead = self._look_ahead(windows, advanced)
+        fresh = [
+            torch.stack(s.hidden[: w.stop - s.fed]) if w.stop > s.fed else self._none
+            for s, w in zip(slots, windows, strict=True)
+        ]
+        pushed = self._synthesizer.push(
+            fresh,
+            [s.state for s in slots],
+            [w.final for w in windows],
+            [not w.final and w.keep_stop > self._synthesizer.complete(w.stop) for w in windows],
+        )
         made = [
-            _cut(window, slot, sound)
-            for window, slot, sound in zip(windows, advanced, ahead, strict=True)
+            _cut(window, _advanced(slot, window, result), result.ahead)
+            for window, slot, result in zip(windows, slots, pushed, strict=True)
         ]
         for window, (_, slot) in zip(windows, made, strict=True):
             self._slots[window.slot] = slot
         return [np.array(samples.cpu().numpy(), np.float32) for samples, _ in made]
 
-    def _advance(self, windows: Sequence[Window], slots: Sequence[_Slot]) -> list[_Slot]:
-        """Feed what is new; the given slots are left as they are."""
-        fresh = [
-            torch.stack(s.hidden[: w.stop - s.fed]) if w.stop > s.fed else self._none
-            for s, w in zip(slots, windows, strict=True)
-        ]
-        results = self._synthesizer.push(
-            fresh, [s.state for s in slots], [w.final for w in windows]
-        )
-        return [
-            replace(
-                s,
-                hidden=s.hidden[w.stop - s.fed :],
-                state=state,
-                fed=w.stop,
-                ready=torch.cat([s.ready, sound]),
-            )
-            for s, w, (sound, state) in zip(slots, windows, results, strict=True)
-        ]
 
-    def _look_ahead(self, windows: Sequence[Window], slots: Sequence[_Slot]) -> list[Tensor]:
-        """Provisional sound after each slot's finished samples; empty where none is wanted."""
-        wanting = [
-            i for i, (w, s) in enumerate(zip(windows, slots, strict=True))
-            if not w.final and w.keep_stop > s.ready_start + len(s.ready)
-        ]  # fmt: skip
-        found = [s.ready.new_empty(0) for s in slots]
-        if wanting:
-            chosen = [slots[i] for i in wanting]
-            results = self._synthesizer.push(
-                [self._none] * len(chosen), [s.state for s in chosen], [True] * len(chosen)
-            )
-            for i, (sound, _) in zip(wanting, results, strict=True):
-                found[i] = sound
-        return found
+def _advanced(slot: _Slot, window: Window, pushed: Pushed) -> _Slot:
+    """The slot after a push; the given one is left as it is."""
+    return replace(
+        slot,
+        hidden=slot.hidden[window.stop - slot.fed :],
+        state=pushed.state,
+        fed=window.stop,
+        ready=torch.cat([slot.ready, pushed.sound]),
+    )
 
 
 def _cut(window: Window, slot: _Slot, ahead: Tensor) -> tuple[Tensor, _Slot]:

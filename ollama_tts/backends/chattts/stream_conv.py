@@ -1,4 +1,4 @@
-"""Convolutions over frames that arrive in pieces, of several streams at once.
+"""Stages in torch: convolutions over frames that arrive in pieces, of several streams at once.
 
 A convolution looks p frames to both sides. As a stream it keeps its last 2p inputs and gives a
 frame as soon as its right neighbours are there; at the end zeros stand in for frames that will
@@ -17,26 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ollama_tts.backends.chattts.linear import Product
+from ollama_tts.backends.chattts.linear import DenseWeight, Linear
+from ollama_tts.backends.chattts.stages import BlockWeights, ConvWeights, Frames, StageWeights
 
 FRAME_TILE = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Frames:
-    """Frames of several streams.
-
-    `rows` float32 [sum(counts), channels], the first stream's first. `counts`: how many of each
-    stream. `last`: streams that end with these frames.
-    """
-
-    rows: Tensor
-    counts: tuple[int, ...]
-    last: tuple[bool, ...]
-
-    def with_rows(self, rows: Tensor) -> "Frames":
-        """Other numbers for the same frames."""
-        return Frames(rows, self.counts, self.last)
+NORM_EPSILON = 1e-6
+State = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +79,18 @@ def gather(x: Frames, states: Sequence[Tensor], reach: int) -> tuple[Context, li
 
 
 class Conv:
-    """A convolution over all channels; `weight` [out, in, kernel], "same" padding.
+    """A convolution over all channels, and what is done to each frame after it."""
 
-    `matrix` makes its one product; build it from `flattened(weight)`.
-    """
-
-    def __init__(self, matrix: Product, channels: int, kernel: int) -> None:
-        self._matrix = matrix
-        self._channels = channels
-        self._kernel = kernel
-        self.reach = kernel // 2
+    def __init__(self, weights: ConvWeights) -> None:
+        self._channels, self._kernel = weights.weight.shape[1:]
+        self._product = product(flattened(weights.weight), weights.bias)
+        self._after = weights.after
+        self.reach = self._kernel // 2
 
     @property
     def nbytes(self) -> int:
         """Bytes of its weights."""
-        return self._matrix.nbytes
+        return self._product.nbytes
 
     def begin(self, like: Tensor) -> Tensor:
         """A new stream's state: the zeros before the first frame."""
@@ -118,64 +101,98 @@ class Conv:
         context, kept = gather(x, states, self.reach)
         span = len(context.rows) - 2 * self.reach
         side = [context.rows[k : k + span] for k in range(self._kernel)]
-        columns = context.valid(torch.cat(side, 1))
-        made = self._matrix(columns, FRAME_TILE)
+        made = self._product(context.valid(torch.cat(side, 1)), FRAME_TILE)
+        if self._after == "gelu":
+            made = functional.gelu(made)
+        elif self._after is not None:
+            made = layer_norm(made, self._after)
         return Frames(made, context.counts, x.last), kept
 
 
-def flattened(weight: Tensor) -> Tensor:
-    """[out, in, kernel] as the matrix [out, kernel * in] that `Conv` multiplies with."""
-    return weight.permute(0, 2, 1).flatten(1)
-
-
-@dataclass(frozen=True, slots=True)
 class Block:
-    """A ConvNeXt block: depthwise convolution of 7, norm, two products, scale, residual.
+    """A ConvNeXt block."""
 
-    `taps` [7, channels]; everything else as in the checkpoint, float32.
-    """
-
-    taps: Tensor
-    bias: Tensor
-    dilation: int
-    norm: tuple[Tensor, Tensor]
-    grow: Product
-    shrink: Product
-    scale: Tensor
-
-    @property
-    def reach(self) -> int:
-        """Frames looked at on each side."""
-        return self.dilation * (len(self.taps) // 2)
+    def __init__(self, weights: BlockWeights) -> None:
+        self._is = weights
+        self._grow, self._shrink = product(*weights.grow), product(*weights.shrink)
+        self.reach = weights.dilation * (len(weights.taps) // 2)
 
     @property
     def nbytes(self) -> int:
         """Bytes of its weights."""
-        small = (self.taps, self.bias, *self.norm, self.scale)
-        return self.grow.nbytes + self.shrink.nbytes + sum(t.nbytes for t in small)
+        small = (self._is.taps, self._is.bias, *self._is.norm)
+        return self._grow.nbytes + self._shrink.nbytes + sum(t.nbytes for t in small)
 
     def begin(self, like: Tensor) -> Tensor:
         """A new stream's state: the zeros before the first frame."""
-        return like.new_zeros(self.reach, self.taps.shape[1])
+        return like.new_zeros(self.reach, self._is.taps.shape[1])
 
     def __call__(self, x: Frames, states: Sequence[Tensor]) -> tuple[Frames, list[Tensor]]:
         """Frames that are complete now, and the new states."""
         context, kept = gather(x, states, self.reach)
         centres = context.centres
-        y = layer_norm(context.valid(self._depthwise(context.rows)), self.norm)
-        y = self.shrink(functional.gelu(self.grow(y, FRAME_TILE)), FRAME_TILE) * self.scale
-        return centres.with_rows(centres.rows + y), kept
+        y = layer_norm(context.valid(self._depthwise(context.rows)), self._is.norm)
+        y = self._shrink(functional.gelu(self._grow(y, FRAME_TILE)), FRAME_TILE)
+        made = centres.rows + y
+        after = self._is.after
+        return centres.with_rows(made if after is None else layer_norm(made, after)), kept
 
     def _depthwise(self, rows: Tensor) -> Tensor:
         """Seven multiply-adds over shifted rows: [n, c] → [n - 2 reach, c]."""
         span = len(rows) - 2 * self.reach
-        made = self.bias.expand(span, -1)
-        for k, tap in enumerate(self.taps):
-            start = k * self.dilation
+        made = self._is.bias.expand(span, -1)
+        for k, tap in enumerate(self._is.taps):
+            start = k * self._is.dilation
             made = torch.addcmul(made, rows[start : start + span], tap)
         return made
 
 
+class TorchStages:
+    """`Stages` in torch, on the device of their weights."""
+
+    def __init__(self, weights: Sequence[StageWeights]) -> None:
+        self._stages = [Conv(w) if isinstance(w, ConvWeights) else Block(w) for w in weights]
+        first = weights[0]
+        self._like = (first.weight if isinstance(first, ConvWeights) else first.taps)[:0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights."""
+        return sum(stage.nbytes for stage in self._stages)
+
+    def begin(self) -> State:
+        """A new stream's state."""
+        return tuple(stage.begin(self._like) for stage in self._stages)
+
+    def push(
+        self, x: Frames, states: Sequence[State], ahead: Sequence[bool]
+    ) -> tuple[list[Tensor], list[State]]:
+        """Feed each stream its next frames; see `Stages.push`."""
+        made, kept = self._through(x, states)
+        chosen = [state for state, wanted in zip(kept, ahead, strict=True) if wanted]
+        if chosen:
+            end = Frames(x.rows[:0], (0,) * len(chosen), (True,) * len(chosen))
+            made += self._through(end, chosen)[0]
+        return made, kept
+
+    def _through(self, x: Frames, states: Sequence[State]) -> tuple[list[Tensor], list[State]]:
+        kept: list[list[Tensor]] = []
+        for stage, before in zip(self._stages, zip(*states, strict=True), strict=True):
+            x, after = stage(x, before)
+            kept.append(after)
+        return list(torch.split(x.rows, list(x.counts))), list(zip(*kept, strict=True))
+
+
+def product(weight: Tensor, bias: Tensor | None) -> Linear:
+    """`y = x Wᵀ (+ b)`, rows never touching."""
+    return Linear(DenseWeight(weight), bias)
+
+
+def flattened(weight: Tensor) -> Tensor:
+    """[out, in, kernel] as the matrix [out, kernel * in] that frames side by side meet."""
+    return weight.permute(0, 2, 1).flatten(1)
+
+
 def layer_norm(rows: Tensor, weights: tuple[Tensor, Tensor]) -> Tensor:
     """Each row [channels] normalised, with `weights` (scale, shift)."""
-    return functional.layer_norm(rows, rows.shape[-1:], *weights, 1e-6)
+    return functional.layer_norm(rows, rows.shape[-1:], *weights, NORM_EPSILON)

@@ -3,7 +3,6 @@
 Letters: F frames, N samples of a window (`n_fft`), hop = N / 4.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,26 +10,30 @@ from torch import Tensor
 from torch.nn import functional
 
 from ollama_tts.backends.chattts import layout
-from ollama_tts.backends.chattts.decoder import Reader, Stage
-from ollama_tts.backends.chattts.linear import Maker
-from ollama_tts.backends.chattts.stream_conv import FRAME_TILE, layer_norm
+from ollama_tts.backends.chattts.stages import ConvWeights, Reader, StageWeights
 from ollama_tts.backends.chattts.weights import Checkpoint
 
 MAX_MAGNITUDE = 1e2
 OVERLAP = 3
 
 
-def vocos_stages(checkpoint: Checkpoint, device: torch.device, make: Maker) -> list[Stage]:
-    """The backbone, first stage first."""
-    reader = Reader(checkpoint, layout.VOCOS, device, make)
-    first, final = reader.norm("backbone.norm"), reader.norm("backbone.final_layer_norm")
+def vocos_stages(checkpoint: Checkpoint, device: torch.device) -> list[StageWeights]:
+    """The backbone and the head's product, first stage first."""
+    reader = Reader(checkpoint, layout.VOCOS, device)
+    last = checkpoint.config.vocos.num_layers - 1
+    first, final = reader.pair("backbone.norm"), reader.pair("backbone.final_layer_norm")
     blocks = [
-        Stage(reader.block(f"backbone.convnext.{i}", scale="gamma", dilation=1))
-        for i in range(checkpoint.config.vocos.num_layers)
+        reader.block(
+            f"backbone.convnext.{i}", scale="gamma", dilation=1, after=final if i == last else None
+        )
+        for i in range(last + 1)
     ]
-    blocks[-1] = Stage(blocks[-1].conv, lambda rows: layer_norm(rows, final))
-    embed = Stage(reader.conv("backbone.embed", bias=True), lambda rows: layer_norm(rows, first))
-    return [embed, *blocks]
+    weight, bias = reader.pair("head.out")
+    return [
+        ConvWeights(*reader.pair("backbone.embed"), after=first),
+        *blocks,
+        ConvWeights(weight[:, :, None], bias),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +49,28 @@ class Overlap:
 
 
 class Head:
-    """Spectrum, inverse transform and overlap-add."""
+    """Inverse transform of spectra, and overlap-add."""
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device, make: Maker) -> None:
-        reader = Reader(checkpoint, layout.VOCOS, device, make)
-        self._out = reader.linear("head.out", coarse=False)
+    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+        reader = Reader(checkpoint, layout.VOCOS, device)
         self._window = reader.tensor("head.istft.window")
         self._size = checkpoint.config.vocos.n_fft
         self._hop = checkpoint.config.vocos.hop_length
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its weights."""
-        return self._out.nbytes + self._window.nbytes
+        """Bytes of its window."""
+        return self._window.nbytes
 
     def begin(self) -> Overlap:
         """A new stream."""
         return Overlap(self._window.new_zeros(OVERLAP, self._size), self._window.new_zeros(OVERLAP))
 
     def windows(self, rows: Tensor) -> Tensor:
-        """Backbone rows [F, dim] → windowed pieces of sound [F, N]."""
+        """Rows [F, N + 2], magnitudes and phases → windowed pieces of sound [F, N]."""
         if not rows.shape[0]:
             return rows.new_zeros(0, self._size)
-        magnitude, phase = self._out(rows, FRAME_TILE).chunk(2, -1)
+        magnitude, phase = rows.chunk(2, -1)
         magnitude = magnitude.exp().clamp(max=MAX_MAGNITUDE)
         spectrum = torch.complex(magnitude * phase.cos(), magnitude * phase.sin())
         sound: Tensor = torch.fft.irfft(spectrum, self._size, dim=-1) * self._window
@@ -97,8 +99,3 @@ class Head:
             pieces[blocks:].reshape(OVERLAP, self._size), exists[blocks:], state.skip - skipped
         )
         return (sound[skipped:] / weight[skipped:]).flatten(), kept
-
-
-def total_nbytes(stages: Sequence[Stage]) -> int:
-    """Bytes of the weights of all stages."""
-    return sum(stage.conv.nbytes for stage in stages)

@@ -2,8 +2,9 @@
 
 #include <new>
 
-#include "linear.h"
 #include "model.h"
+#include "pool.h"
+#include "stages.h"
 
 struct ott_model {
   ott::Model inside;
@@ -11,8 +12,8 @@ struct ott_model {
 struct ott_pool {
   ott::Pool inside;
 };
-struct ott_linear {
-  ott::Linear inside;
+struct ott_stages {
+  ott::Stages inside;
 };
 
 namespace {
@@ -96,39 +97,37 @@ ott_pool* ott_pool_new(int threads, int path, int32_t* status) {
 
 void ott_pool_free(ott_pool* pool) { delete pool; }
 
-ott_linear* ott_linear_new(int outputs, int inputs, int mode, int wide, int32_t* status) {
-  ott_linear* linear = nullptr;
+ott_stages* ott_stages_new(const ott_stage* stages, int count, float epsilon, int32_t* status) {
+  ott_stages* made = nullptr;
   *status = guarded([&] {
-    linear = new ott_linear{ott::Linear(outputs, inputs, ott::format_of(mode, wide != 0))};
+    made = new ott_stages{ott::Stages(stages, count, epsilon)};
     return static_cast<int>(OTT_OK);
   });
-  return linear;
+  return made;
 }
 
-void ott_linear_free(ott_linear* linear) { delete linear; }
+void ott_stages_free(ott_stages* stages) { delete stages; }
 
-int ott_linear_fill(ott_linear* linear, int first, int rows, int dtype, const void* data) {
-  return guarded(
-      [&] { return linear->inside.fill(first, rows, static_cast<ott::Dtype>(dtype), data); });
+int ott_stages_fill(ott_stages* stages, int stage, int part, const float* data) {
+  return guarded([&] { return stages->inside.fill(stage, part, data); });
 }
 
-int ott_linear_bias(ott_linear* linear, const float* bias) {
+int64_t ott_stages_bytes(const ott_stages* stages) {
+  return static_cast<int64_t>(stages->inside.bytes());
+}
+
+int64_t ott_stages_state_bytes(const ott_stages* stages) {
+  return static_cast<int64_t>(stages->inside.state_bytes());
+}
+
+void ott_stages_begin(const ott_stages* stages, void* state) { stages->inside.begin(state); }
+
+int ott_stages_push(ott_stages* stages, ott_pool* pool, int streams, const ott_stream* stream,
+                    const float* rows, float* made, int32_t* counts) {
   return guarded([&] {
-    linear->inside.set_bias(bias);
+    stages->inside.push(pool->inside, streams, stream, rows, made, counts);
     return static_cast<int>(OTT_OK);
   });
-}
-
-int ott_linear_apply(const ott_linear* linear, ott_pool* pool, int rows, const float* x,
-                     float* y) {
-  return guarded([&] {
-    linear->inside.apply(pool->inside, rows, x, y);
-    return static_cast<int>(OTT_OK);
-  });
-}
-
-int64_t ott_linear_bytes(const ott_linear* linear) {
-  return static_cast<int64_t>(linear->inside.bytes());
 }
 
 }  // extern "C"

@@ -92,19 +92,46 @@ OTT_API int64_t ott_weight_bytes(const ott_model* model);
 OTT_API int64_t ott_cache_bytes(const ott_model* model, int used);
 OTT_API float ott_uniform(uint64_t seed, int step, int codebook, int index);
 
-/* Single matrices, for the decoder: y = x W' + bias. A pool is used by one thread at a time. */
+/* Threads for decoder and vocoder; a pool is used by one thread at a time. */
 typedef struct ott_pool ott_pool;
-typedef struct ott_linear ott_linear;
 OTT_API ott_pool* ott_pool_new(int threads, int path, int32_t* status);
 OTT_API void ott_pool_free(ott_pool* pool);
-/* `wide` 1: inputs with heavy tails. `inputs` must be a multiple of 16. */
-OTT_API ott_linear* ott_linear_new(int outputs, int inputs, int mode, int wide, int32_t* status);
-OTT_API void ott_linear_free(ott_linear* linear);
-OTT_API int ott_linear_fill(ott_linear* linear, int first, int rows, int dtype, const void* data);
-OTT_API int ott_linear_bias(ott_linear* linear, const float* bias);
-OTT_API int ott_linear_apply(const ott_linear* linear, ott_pool* pool, int rows, const float* x,
-                             float* y);
-OTT_API int64_t ott_linear_bytes(const ott_linear* linear);
+
+/* Frames of several streams through convolutions and ConvNeXt blocks, for decoder and vocoder. */
+enum { OTT_STAGE_CONV = 0, OTT_STAGE_BLOCK = 1 };
+enum { OTT_AFTER_NOTHING = 0, OTT_AFTER_GELU = 1, OTT_AFTER_NORM = 2 };
+/* A convolution [outputs][kernel * channels], or a block: a convolution of each channel alone
+ * ([kernel][channels]), norm, product to `inner`, GELU, product back, and the frame added. */
+typedef struct {
+  int32_t kind, channels, outputs, kernel, dilation, inner, mode, after;
+} ott_stage;
+enum {
+  OTT_STAGE_FIRST, OTT_STAGE_FIRST_BIAS, OTT_STAGE_SECOND, OTT_STAGE_SECOND_BIAS, OTT_STAGE_TAPS,
+  OTT_STAGE_TAPS_BIAS, OTT_STAGE_NORM_SCALE, OTT_STAGE_NORM_SHIFT, OTT_STAGE_AFTER_SCALE,
+  OTT_STAGE_AFTER_SHIFT
+};
+/* One stream of a push: `frames` more frames, after which the stream stands at `next` (NULL: not
+ * wanted). It goes on from `state`, which stays as it is, or, where `follows` is not -1, from where
+ * that earlier stream of the same push stands afterwards. */
+typedef struct {
+  const void* state;
+  void* next;
+  int32_t frames, last, follows;
+} ott_stream;
+typedef struct ott_stages ott_stages;
+OTT_API ott_stages* ott_stages_new(const ott_stage* stages, int count, float epsilon,
+                                   int32_t* status);
+OTT_API void ott_stages_free(ott_stages* stages);
+/* All values of a part of a stage, float32. */
+OTT_API int ott_stages_fill(ott_stages* stages, int stage, int part, const float* data);
+OTT_API int64_t ott_stages_bytes(const ott_stages* stages);
+OTT_API int64_t ott_stages_state_bytes(const ott_stages* stages);
+OTT_API void ott_stages_begin(const ott_stages* stages, void* state);
+/* `rows` are the streams' frames one after the other; `made` [sum of counts][outputs] what comes
+ * out at the end, likewise. A stream gives at most its frames and the reach of all stages. */
+OTT_API int ott_stages_push(ott_stages* stages, ott_pool* pool, int streams,
+                            const ott_stream* stream, const float* rows, float* made,
+                            int32_t* counts);
 
 #ifdef __cplusplus
 }

@@ -53,8 +53,9 @@ struct Input {
 // `bias`, where given, has a value for every output of every panel and is added first.
 //   kSet   data = product
 //   kAdd   data += product
+//   kGelu  data = gelu(product)
 //   kGate  a panel holds 16 gate and 16 up outputs; data [.][panel * 16 + j] = silu(gate) * up
-enum class Store { kSet, kAdd, kGate };
+enum class Store { kSet, kAdd, kGelu, kGate };
 struct Output {
   float* data = nullptr;
   size_t stride = 0;
@@ -91,6 +92,12 @@ struct Kernels {
   void (*attend)(const float* q, const HeadCache& cache, int count, float* scores, float* out);
   // Sum of exp(x - top) over n values; `scratch` is not needed. Also false if any is not finite.
   bool (*sum_exp)(const float* x, int n, float* top, float* sum);
+  // y = (x - mean) / deviation * scale + shift, n values; y may be x.
+  void (*layer_norm)(const float* x, const float* scale, const float* shift, int n, float epsilon,
+                     float* y);
+  // y [width] = bias + sum over t of rows [t * dilation] * weights [t], each channel alone.
+  void (*depthwise)(const float* rows, int width, int dilation, int taps, const float* weights,
+                    const float* bias, float* y);
 };
 
 const Kernels& portable_kernels();

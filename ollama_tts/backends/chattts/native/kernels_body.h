@@ -76,6 +76,32 @@ inline float from_bfloat16(uint16_t x) {
 inline Vec even_half(Bits pair) { return (Vec)(pair << 16); }
 inline Vec odd_half(Bits pair) { return (Vec)(pair & 0xffff0000u); }
 
+// Each channel's values against its own weights, over rows `dilation` apart.
+void depthwise(const float* rows, int width, int dilation, int taps, const float* weights,
+               const float* bias, float* y) {
+  for (int k = 0; k < width; k += kLanes) {
+    Vec sum = load<Vec>(bias + k);
+    for (int t = 0; t < taps; t++)
+      sum += load<Vec>(rows + (size_t)t * dilation * width + k) *
+             load<Vec>(weights + (size_t)t * width + k);
+    save(y + k, sum);
+  }
+}
+
+void layer_norm(const float* x, const float* scale, const float* shift, int n, float epsilon,
+                float* y) {
+  Vec sum{}, squares{};
+  for (int k = 0; k < n; k += kLanes) sum += load<Vec>(x + k);
+  const float mean = total(sum) / (float)n;
+  for (int k = 0; k < n; k += kLanes) {
+    const Vec v = load<Vec>(x + k) - mean;
+    squares += v * v;
+  }
+  const float inverse = 1.f / __builtin_sqrtf(total(squares) / (float)n + epsilon);
+  for (int k = 0; k < n; k += kLanes)
+    save(y + k, (load<Vec>(x + k) - mean) * inverse * load<Vec>(scale + k) + load<Vec>(shift + k));
+}
+
 void normalise(const float* x, const float* gain, int n, float epsilon, float* y) {
   Vec squares{};
   for (int k = 0; k < n; k += kLanes) {
@@ -105,6 +131,19 @@ inline Vec silu(Vec x) {
   return x * numerator / (1.f + e);
 }
 
+// x times the normal distribution's share below x, within 1.2e-7 |x| (Abramowitz and Stegun,
+// 7.1.26, for the tail, so that nothing cancels).
+inline Vec gelu(Vec x) {
+  const Vec size = absolute(x);
+  const Vec t = 1.f / (1.f + size * 0.23164190f);
+  Vec tail = splat(0.5307027145f);
+  tail = tail * t - 0.7265760135f;
+  tail = tail * t + 0.7107068705f;
+  tail = tail * t - 0.142248368f;
+  tail = tail * t + 0.127414796f;
+  return (x > 0.f ? x : Vec{}) - size * (tail * t * exponential(size * size * -0.5f));
+}
+
 // Write a finished tile y [rows][32] of a panel.
 inline void emit(float (*y)[kPanel], int rows, int row, int panel, const Output& out) {
   for (int r = 0; r < rows; r++) {
@@ -118,6 +157,8 @@ inline void emit(float (*y)[kPanel], int rows, int row, int panel, const Output&
         save(to + j, silu(load<Vec>(y[r] + j)) * load<Vec>(y[r] + kPanel / 2 + j));
       continue;
     }
+    if (out.store == Store::kGelu)
+      for (int j = 0; j < kPanel; j += kLanes) save(y[r] + j, gelu(load<Vec>(y[r] + j)));
     const int left = out.columns - panel * kPanel;
     to += panel * kPanel;
     if (left < kPanel) {

@@ -20,5 +20,6 @@ void multiply(const Matrix& m, int first, int last, const Input& in, int rows,
 }
 
 Kernels table(const char* name) {
-  return Kernels{name, normalise, prepare, multiply, remember, attend, sum_exp};
+  return Kernels{name, normalise, prepare, multiply, remember, attend, sum_exp,
+                 layer_norm, depthwise};
 }

@@ -39,6 +39,24 @@ class StartJob(ctypes.Structure):
     ]
 
 
+class Stage(ctypes.Structure):
+    """`ott_stage` of abi.h."""
+
+    _fields_ = [  # type: ignore[mutable-override]
+        (name, ctypes.c_int32) for name in (
+            "kind", "channels", "outputs", "kernel", "dilation", "inner", "mode", "after")
+    ]  # fmt: skip
+
+
+class Stream(ctypes.Structure):
+    """`ott_stream` of abi.h."""
+
+    _fields_ = [  # type: ignore[mutable-override]
+        *((name, ctypes.c_void_p) for name in ("state", "next")),
+        *((name, ctypes.c_int32) for name in ("frames", "last", "follows")),
+    ]
+
+
 def find() -> pathlib.Path | None:
     """Where the compiled part lies, or None where it was not built."""
     here = pathlib.Path(__file__).parent
@@ -84,12 +102,19 @@ def _declare(library: ctypes.CDLL) -> None:
         "ott_cache_bytes": (ctypes.c_int64, [pointer, number]),
         "ott_pool_new": (pointer, [number, number, ctypes.POINTER(ctypes.c_int32)]),
         "ott_pool_free": (None, [pointer]),
-        "ott_linear_new": (pointer, [*[number] * 4, ctypes.POINTER(ctypes.c_int32)]),
-        "ott_linear_free": (None, [pointer]),
-        "ott_linear_fill": (number, [pointer, *[number] * 3, pointer]),
-        "ott_linear_bias": (number, [pointer, pointer]),
-        "ott_linear_apply": (number, [pointer, pointer, number, pointer, pointer]),
-        "ott_linear_bytes": (ctypes.c_int64, [pointer]),
+        "ott_stages_new": (
+            pointer,
+            [ctypes.POINTER(Stage), number, ctypes.c_float, ctypes.POINTER(ctypes.c_int32)],
+        ),
+        "ott_stages_free": (None, [pointer]),
+        "ott_stages_fill": (number, [pointer, number, number, pointer]),
+        "ott_stages_bytes": (ctypes.c_int64, [pointer]),
+        "ott_stages_state_bytes": (ctypes.c_int64, [pointer]),
+        "ott_stages_begin": (None, [pointer, pointer]),
+        "ott_stages_push": (
+            number,
+            [pointer, pointer, number, ctypes.POINTER(Stream), *[pointer] * 3],
+        ),
         "ott_uniform": (ctypes.c_float, [ctypes.c_uint64, *[number] * 3]),
     }
     for name, (result, arguments) in signatures.items():

@@ -71,7 +71,7 @@ def load() -> ctypes.CDLL:
     """Open the compiled part. Calls into it release the interpreter's lock.
 
     Raises:
-        Unsupported: It was not built, or does not load on this machine.
+        Unsupported: It was not built, is of another version, or does not load on this machine.
     """
     path = find()
     if path is None:
@@ -82,7 +82,12 @@ def load() -> ctypes.CDLL:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise Unsupported(f"the native CPU step does not load here: {error}") from error
-    _declare(library)
+    try:
+        _declare(library)
+    except AttributeError as error:
+        raise Unsupported(
+            f"the native CPU step is of another version: {error}; install again"
+        ) from error
     return library
 
 

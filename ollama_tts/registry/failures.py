@@ -25,15 +25,15 @@ class Passing(UpstreamFailed):
 
 
 @contextmanager
-def explained(method: str, url: httpx.URL) -> Iterator[None]:
-    """Turn httpx's errors inside the block into ours.
+def explained(method: str, url: httpx.URL, proxy: str = "") -> Iterator[None]:
+    """Turn httpx's errors inside the block into ours; `proxy` is the one on the way, if any.
 
     Raises:
         Refused: The address is private, or no address at all.
         Unreachable: There was no connection.
         Passing: The connection broke or stalled.
     """
-    doing = f'{method.capitalize()} "{shown(url)}"'
+    doing = f'{method.capitalize()} "{shown(url)}"' + (f" through proxy {proxy}" if proxy else "")
     try:
         yield
     except PrivateAddress as error:
@@ -42,7 +42,7 @@ def explained(method: str, url: httpx.URL) -> Iterator[None]:
             "OLLAMA_TTS_REGISTRIES lists for it, may be in a private network"
         ) from error
     except httpx.ProxyError as error:
-        raise Unreachable(f"{doing}: proxy: {reason(error)}") from error
+        raise Unreachable(f"{doing}: {reason(error)}") from error
     except httpx.ConnectTimeout as error:
         raise Unreachable(f"{doing}: dial tcp: no connection in time") from error
     except httpx.ConnectError as error:

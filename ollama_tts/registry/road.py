@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import ssl
 
 TRUSTED = "ollama_tts_trusted"  # request extension: this host may lie at any address
+PROXY = "ollama_tts_proxy"  # response extension: host and port of the proxy it came through
 MAX_HOSTS = 32
 
 
@@ -62,18 +63,27 @@ class Road(httpx.AsyncBaseTransport):
         """
         url = request.url
         trusted = bool(request.extensions.get(TRUSTED))
-        proxy = proxy_for(self._proxies, url)
+        proxy = self.proxy(url)
         if proxy:
             if not trusted and literal(url.host) is not None and not is_public(url.host):
                 raise PrivateAddress(f"{url.host} is not a public address")
             return await self._through(proxy, request)
         return await self._direct(request, trusted=trusted)
 
+    def proxy(self, url: httpx.URL) -> str:
+        """The proxy that a request goes through, as it was set; empty where it goes straight."""
+        return proxy_for(self._proxies, url)
+
     async def _through(self, proxy: str, request: httpx.Request) -> httpx.Response:
         try:
-            return await self._send(await self._way(request.url, proxy), request)
+            response = await self._send(await self._way(request.url, proxy), request)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise httpx.ProxyError(f"{httpx.URL(proxy).host} does not answer") from error
+            raise httpx.ProxyError("the proxy does not answer") from error
+        if response.status_code == 407:
+            await response.aclose()
+            raise httpx.ProxyError("407 Proxy Authentication Required")
+        response.extensions = {**response.extensions, PROXY: place_of(proxy)}
+        return response
 
     async def _direct(self, request: httpx.Request, *, trusted: bool) -> httpx.Response:
         """Try the host's addresses in turn until one takes the connection."""
@@ -180,6 +190,14 @@ def _pinned(request: httpx.Request, address: str) -> httpx.Request:
         stream=request.stream,
         extensions={**request.extensions, "sni_hostname": request.url.host},
     )
+
+
+def place_of(proxy: str) -> str:
+    """Host and port of a proxy, without who logs in there; empty for none."""
+    try:
+        return httpx.URL(proxy).netloc.decode() if proxy else ""
+    except httpx.InvalidURL:
+        return ""
 
 
 def proxy_for(proxies: Proxies, url: httpx.URL) -> str:

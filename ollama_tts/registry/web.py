@@ -14,7 +14,7 @@ import httpx
 
 from ollama_tts.errors import UpstreamFailed
 from ollama_tts.registry.failures import Passing, Refused, explained
-from ollama_tts.registry.road import TRUSTED, Road
+from ollama_tts.registry.road import PROXY, TRUSTED, Road, place_of
 from ollama_tts.version import __version__
 
 MAX_REDIRECTS = 10
@@ -89,6 +89,7 @@ class Web:
 
     def __init__(self, road: Road, *, connect_s: float = 15.0, stall_s: float = 30.0) -> None:
         timeout = httpx.Timeout(stall_s, connect=connect_s, pool=None)
+        self._road = road
         self._client = httpx.AsyncClient(
             transport=road, timeout=timeout, trust_env=False, follow_redirects=False
         )
@@ -110,7 +111,7 @@ class Web:
         """
         response = await self._follow(ask, reach)
         try:
-            with explained(ask.method, response.request.url):
+            with explained(ask.method, response.request.url, _proxy_of(response)):
                 yield response
         finally:
             await response.aclose()
@@ -130,7 +131,7 @@ class Web:
         headers = {"User-Agent": AGENT, "Accept-Encoding": "identity", **ask.headers}
         if not reach.is_home(ask.url):
             headers.pop("Authorization", None)
-        with explained(ask.method, ask.url):
+        with explained(ask.method, ask.url, place_of(self._road.proxy(ask.url))):
             request = self._client.build_request(
                 ask.method, ask.url, headers=headers, content=ask.content and ask.content()
             )
@@ -192,7 +193,7 @@ async def chunks_of(response: httpx.Response) -> AsyncGenerator[bytes]:
     Raises:
         Passing: The connection broke or stalled.
     """
-    with explained(response.request.method, response.request.url):
+    with explained(response.request.method, response.request.url, _proxy_of(response)):
         async for chunk in response.aiter_raw():
             yield chunk
 
@@ -212,6 +213,10 @@ def allowed(here: httpx.URL, target: str) -> httpx.URL:
     if here.scheme == "https" and url.scheme == "http":
         raise Refused(f"{here.host} redirects from https to http, at {url.host}")
     return url.copy_with(userinfo=b"")
+
+
+def _proxy_of(response: httpx.Response) -> str:
+    return str(response.extensions.get(PROXY, ""))
 
 
 def _retry_after_s(response: httpx.Response) -> float:

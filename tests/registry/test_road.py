@@ -59,16 +59,40 @@ async def test_what_no_proxy_covers_goes_straight(registry: FakeRegistry, placed
 async def test_https_asks_the_proxy_for_a_tunnel(placed: Placed) -> None:
     with refusing_proxy(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as (url, heard):
         here = placed(proxies=Proxies(https=url))
-        text = 'pull model manifest: Get "https://registry.test/.*: proxy: 403 Forbidden'
+        place = url.removeprefix("http://")
+        text = f'pull model manifest: Get "https://registry.test/.*" through proxy {place}: 403 For'
         with pytest.raises(UpstreamFailed, match=text):
             await here.pull("registry.test/ns/m", insecure=False)
         assert heard == [b"CONNECT registry.test:443 HTTP/1.1"]
 
 
-async def test_a_proxy_that_is_not_there_is_named(placed: Placed) -> None:
-    here = placed(proxies=Proxies(http="http://127.0.0.1:9"))
-    with pytest.raises(UpstreamFailed, match=r"proxy: .*127.0.0.1|proxy: Connection refused"):
-        await here.pull("http://registry.test/ns/m")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_is_not_there_is_named(placed: Placed, scheme: str) -> None:
+    proxy = "http://user:pass-word@127.0.0.1:9"
+    here = placed(proxies=Proxies(http=proxy, https=proxy))
+    text = f'Get "{scheme}://registry.test/.*" through proxy 127.0.0.1:9: Connection refused'
+    with pytest.raises(UpstreamFailed, match=text) as caught:
+        await here.pull(f"{scheme}://registry.test/ns/m", insecure=False)
+    assert "pass-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "407 Proxy"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n{", "the connection broke"),
+        (b"", "the connection broke"),
+        (b"SSH-2.0-OpenSSH_9\r\n", "the connection broke"),
+    ],
+)
+async def test_what_breaks_behind_a_proxy_names_it(
+    placed: Placed, answer: bytes, text: str
+) -> None:
+    with refusing_proxy(answer) as (url, _):
+        here = placed(proxies=Proxies(http=url))
+        place = url.removeprefix("http://")
+        with pytest.raises(UpstreamFailed, match=f"through proxy {place}: .*{text}"):
+            await here.pull("http://registry.test/ns/m")
 
 
 async def test_a_name_that_does_not_resolve(placed: Placed) -> None:

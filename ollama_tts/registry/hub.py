@@ -4,6 +4,7 @@ HF_ENDPOINT names the hub or a mirror; HF_TOKEN goes to that host alone, never t
 redirects.
 """
 
+import hashlib
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -30,11 +31,15 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a repository. Size and digest where the hub tells them (it does for weights)."""
+    """A file of a repository. Size and digest where the hub tells them (it does for weights).
+
+    `git_hash` is git's own hash of a file that git itself keeps: small ones, as it were.
+    """
 
     path: str
     size_bytes: int | None = None
     digest: Digest | None = None
+    git_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class _Weights(msgspec.Struct):
 class _Sibling(msgspec.Struct):
     rfilename: str
     size: int | None = None
+    blob_id: str = msgspec.field(default="", name="blobId")
     lfs: _Weights | None = None
 
 
@@ -101,14 +107,21 @@ class Hub:
         """The hub's host."""
         return self._url("").netloc.decode()
 
-    async def read(self, snapshot: Snapshot, path: str) -> bytes:
+    async def read(self, snapshot: Snapshot, file: HubFile) -> bytes:
         """The whole of a small file.
 
         Raises:
-            UpstreamFailed: It did not come, or is not small.
+            UpstreamFailed: It did not come, is not small, or not what the hub lists.
         """
-        url = _file_path(snapshot, path)
-        return await self._patience.tries(lambda: self._get(url, MAX_SMALL_BYTES))
+        url = _file_path(snapshot, file.path)
+        data = await self._patience.tries(lambda: self._get(url, MAX_SMALL_BYTES))
+        if file.size_bytes not in {None, len(data)}:
+            raise Refused(
+                f"{self.host} sends {len(data)} bytes of {file.path}, not {file.size_bytes}"
+            )
+        if file.git_hash and _git_hash(data) != file.git_hash:
+            raise Refused(f"{self.host} sends other bytes of {file.path} than it lists")
+        return data
 
     def blob(self, snapshot: Snapshot, path: str) -> "HubBlob":
         """A file, as a download's source."""
@@ -189,4 +202,9 @@ def _file(sibling: _Sibling, host: str) -> HubFile:
     size = weights.size if weights and weights.size is not None else sibling.size
     if size is not None and size < 0:
         raise Refused(f"{host} lists a file of {size} bytes")
-    return HubFile(path, size, digest)
+    return HubFile(path, size, digest, "" if weights else sibling.blob_id)
+
+
+def _git_hash(data: bytes) -> str:
+    """What git calls a file of these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

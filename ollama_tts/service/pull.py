@@ -179,7 +179,7 @@ class PullService:
         for file in files:
             digest = file.digest
             if digest is None:
-                data = await self._registries.hub.read(snapshot, file.path)
+                data = await self._registries.hub.read(snapshot, file)
                 digest = await asyncio.to_thread(self._store.blobs.put, data)
             source = self._registries.hub.blob(snapshot, file.path)
             async with aclosing(self._blob(digest, file.size_bytes, source)) as steps:

@@ -1,9 +1,10 @@
 """A model hub on loopback: repositories of files at a commit, as its HTTP API shows them."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from typing_extensions import override
@@ -18,12 +19,14 @@ _FILE = re.compile(r"/(?P<repository>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?
 
 @dataclass(slots=True)
 class Held:
-    """One repository. `told` says whether the listing has sizes and hashes of weights."""
+    """One repository. `told` says whether the listing has sizes and hashes; `lies` maps files to
+    what it says of them instead."""
 
     files: Mapping[str, bytes]
     revisions: tuple[str, ...] = ("main", COMMIT)
     told: bool = True
     closed: bool = False
+    lies: Mapping[str, dict[str, object]] = field(default_factory=dict)
 
 
 class FakeHub(Loopback):
@@ -64,8 +67,9 @@ class FakeHub(Loopback):
             entry: dict[str, object] = {"rfilename": path}
             if held.told:
                 entry["size"] = len(data)
+                entry["blobId"] = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
             if held.told and path.endswith((".safetensors", ".gguf")):
                 sha256 = Digest.of(data).hex
                 entry["lfs"] = {"sha256": sha256, "size": len(data), "pointerSize": 134}
-            siblings.append(entry)
+            siblings.append(entry | held.lies.get(path, {}))
         return json.dumps({"id": "x", "sha": COMMIT, "siblings": siblings}).encode()

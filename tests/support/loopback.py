@@ -46,8 +46,8 @@ class Fault:
     """Spoils the next `times` answers to `method` whose path holds `part` and that get to it.
 
     `answer` is sent instead; `cut_at` and `stall_at` say after how many bytes of an answer the
-    connection breaks or goes silent; `from_byte` spares ranges that begin before it, `spared`
-    that many requests.
+    connection breaks or goes silent; `drip_s` is what one byte takes; `from_byte` spares ranges
+    that begin before it, `spared` that many requests.
     """
 
     part: str
@@ -58,6 +58,7 @@ class Fault:
     stall_at: int | None = None
     from_byte: int = 0
     spared: int = 0
+    drip_s: float = 0.0
 
     def meets(self, asked: Asked) -> bool:
         if asked.method != self.method or self.part not in asked.path:
@@ -163,8 +164,11 @@ class Loopback:
         body = b"" if asked.method == "HEAD" else answer.body
         spoilt = fault is not None and (fault.cut_at, fault.stall_at) != (None, None)
         stop = min(len(body), _first(fault)) if spoilt else len(body)
-        for at in range(0, stop, _CHUNK_BYTES):
-            part = body[at : min(at + _CHUNK_BYTES, stop)]
+        step = 1 if fault is not None and fault.drip_s else _CHUNK_BYTES
+        for at in range(0, stop, step):
+            part = body[at : min(at + step, stop)]
+            if fault is not None and fault.drip_s:
+                await asyncio.sleep(fault.drip_s)
             await send({"type": "http.response.body", "body": part, "more_body": True})
             self.sent[asked.path] = self.sent.get(asked.path, 0) + len(part)
         if fault is not None and fault.stall_at is not None:

@@ -90,6 +90,7 @@ def place(
     cut: Cut | None = None,
     road: Road | None = None,
     stall_s: float = 20.0,
+    window_s: float = 30.0,
 ) -> Place:
     """A machine with an empty store; close its `registries` at the end."""
     settings = Settings(
@@ -103,7 +104,7 @@ def place(
     )
     pauses = Pauses()
     manner = Manner(
-        Patience(sleep=pauses.sleep),
+        Patience(sleep=pauses.sleep, window_s=window_s),
         cut or cut_in(PART_BYTES),
         stall_s=stall_s,
     )

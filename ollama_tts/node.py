@@ -59,6 +59,7 @@ class Node:
             self.scheduler,
             PullService(self.store, self.catalog, self.registries, self._create),
             PushService(self.store, self.registries),
+            catalog=self.catalog,
         )
         self.creates = CreateService(self.store, self.models, self.catalog)
         self.sounds = SoundMemory(_cache(settings), self.metrics)

@@ -1,7 +1,7 @@
 """What a backend is: it weighs and loads models; a `Runner` is a loaded model that speaks."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol, runtime_checkable
 
@@ -9,6 +9,7 @@ from ollama_tts.engine.loop import EngineStats
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.options import LoadOptions
 from ollama_tts.store.model import LocalModel
+from ollama_tts.store.tensors import TensorInfo
 from ollama_tts.text.rules import TextRules
 
 
@@ -127,6 +128,19 @@ class Backend(Protocol):
             LoadFailed: The files are there but could not be loaded.
             OutOfMemory: They do not fit.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a model without loading it, for `show`.
+
+    `info` are entries of `model_info`, `more` those that only `verbose` asks for; `tensors` are
+    its weights, where they lie in the store.
+    """
+
+    info: Mapping[str, object]
+    more: Mapping[str, object] = field(default_factory=dict)
+    tensors: Sequence[TensorInfo] = ()
 
 
 class Conversion(Protocol):

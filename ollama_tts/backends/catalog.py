@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ollama_tts.backends.base import Backend, Conversion, Voice
+from ollama_tts.backends.base import Backend, Conversion, Facts, Voice
+from ollama_tts.backends.chattts.facts import read_facts
 from ollama_tts.backends.hibari import package as hibari_package
 from ollama_tts.backends.kokoro import package as kokoro_package
 from ollama_tts.backends.kokoro.styles import VOICES as KOKORO_VOICES
 from ollama_tts.backends.tone import package as tone_package
 from ollama_tts.errors import Unsupported
+from ollama_tts.store.model import LocalModel
 from ollama_tts.store.packages import PackageModel
 
 
@@ -93,6 +95,27 @@ class Catalog:
                 f"{model_format} models come with a package: there are no weights to write anew"
             )
         return _chattts_conversion(files, precision, licenses)
+
+    def facts(self, model: LocalModel) -> Facts:
+        """What is known of a model without loading it. Reads the headers of its files.
+
+        Raises:
+            InvalidRequest: Its files are no sound model.
+            LoadFailed: A file cannot be read.
+        """
+        model_format = model.config.model_format
+        if model_format == "chattts":
+            return read_facts(model.files)
+        voices = self.voices(model_format)
+        languages = sorted({voice.language for voice in voices})
+        return Facts(
+            {
+                "general.languages": languages,
+                f"{model_format}.speaker.names": [voice.id for voice in voices],
+            }
+            if voices
+            else {}
+        )
 
     def package_models(self) -> tuple[PackageModel, ...]:
         """The voices of installed packages: in the store from the first start."""

@@ -166,7 +166,9 @@ def _add_show(commands: _Commands) -> None:
         part.add_argument(
             f"--{name}", dest="part", action="store_const", const=name, help=f"only the {name}"
         )
-    show.add_argument("-v", "--verbose", action="store_true", help="all of model_info too")
+    show.add_argument(
+        "-v", "--verbose", action="store_true", help="all of model_info, and the tensors"
+    )
 
 
 def _add_naming(commands: _Commands) -> None:

@@ -10,7 +10,7 @@ from ollama_tts.protocol.ollama import ShowResponse
 def show(arguments: argparse.Namespace) -> None:
     """`show MODEL`, or one part of it: `--modelfile`, `--license` and so on."""
     with connect() as client:
-        model = client.show(arguments.model)
+        model = client.show(arguments.model, verbose=arguments.verbose)
     if arguments.part is None:
         print("\n".join(sections(model, verbose=arguments.verbose)))
         return
@@ -18,12 +18,16 @@ def show(arguments: argparse.Namespace) -> None:
 
 
 def sections(model: ShowResponse, *, verbose: bool) -> Iterator[str]:
-    """Model, Capabilities, Parameters, System, License, each with a blank line after it."""
+    """Model, Capabilities, Parameters, System, License, each with a blank line after it.
+
+    With `verbose`, Metadata and Tensors too.
+    """
     yield from _section("Model", list(_facts(model)))
     yield from _section("Capabilities", [(name,) for name in model.capabilities])
     yield from _section("Parameters", [_two(line) for line in model.parameters.splitlines()])
     if verbose:
         yield from _section("Metadata", [(k, _short(v)) for k, v in model.model_info.items()])
+    yield from _section("Tensors", [(t.name, t.type, str(t.shape)) for t in model.tensors])
     yield from _section("System", [(line,) for line in _first_lines(model.system)])
     yield from _section("License", [(line,) for line in _first_lines(model.license)])
 

@@ -188,13 +188,13 @@ class AsyncClient:
         """The loaded models, latest expiry first."""
         return answer(await self._read(Call("GET", "/api/ps")), ProcessResponse).models
 
-    async def show(self, model: str) -> ShowResponse:
-        """What is known of one model.
+    async def show(self, model: str, *, verbose: bool = False) -> ShowResponse:
+        """What is known of one model; with `verbose` its tensors too.
 
         Raises:
             NotFound: There is none of that name.
         """
-        return answer(await self._read(models.named("POST", "/api/show", model)), ShowResponse)
+        return answer(await self._read(models.show(model, verbose=verbose)), ShowResponse)
 
     async def copy(self, source: str, destination: str) -> None:
         """Give a model a second name.

@@ -22,6 +22,11 @@ def named(method: str, path: str, model: str) -> Call:
     return Call.json(method, path, {"model": model})
 
 
+def show(model: str, *, verbose: bool) -> Call:
+    """What is known of a model."""
+    return Call.json("POST", "/api/show", {"model": model, "verbose": verbose})
+
+
 def transfer(verb: str, model: str, *, insecure: bool) -> Call:
     """Pull or push a model."""
     return Call.json("POST", f"/api/{verb}", {"model": model, "insecure": insecure})

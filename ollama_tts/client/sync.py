@@ -186,13 +186,13 @@ class Client:
         """The loaded models, latest expiry first."""
         return answer(self._read(Call("GET", "/api/ps")), ProcessResponse).models
 
-    def show(self, model: str) -> ShowResponse:
-        """What is known of one model.
+    def show(self, model: str, *, verbose: bool = False) -> ShowResponse:
+        """What is known of one model; with `verbose` its tensors too.
 
         Raises:
             NotFound: There is none of that name.
         """
-        return answer(self._read(models.named("POST", "/api/show", model)), ShowResponse)
+        return answer(self._read(models.show(model, verbose=verbose)), ShowResponse)
 
     def copy(self, source: str, destination: str) -> None:
         """Give a model a second name.

@@ -266,8 +266,16 @@ class ProcessResponse(Wire, kw_only=True):
     models: list[RunningModel]
 
 
+class Tensor(Wire, kw_only=True):
+    """One of a model's tensors; `shape` is innermost first, as in GGUF."""
+
+    name: str
+    type: str
+    shape: list[int]
+
+
 class ShowResponse(Wire, kw_only=True):
-    """POST /api/show. `parameters` is text, one `name value` a line."""
+    """POST /api/show. `parameters` is text, one `name value` a line; `tensors` for `verbose`."""
 
     details: ModelDetails
     model_info: Options
@@ -279,6 +287,7 @@ class ShowResponse(Wire, kw_only=True):
     system: str = ""
     messages: list[Message] = []
     capabilities: list[str] = []
+    tensors: list[Tensor] = []
     requires: str = ""
 
 

@@ -4,10 +4,13 @@ Error texts differ by endpoint, as Ollama's do. Disk work runs in threads.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
-from ollama_tts.errors import InvalidName, InvalidRequest, ModelNotFound
+from ollama_tts.backends.base import Facts
+from ollama_tts.backends.catalog import Catalog
+from ollama_tts.errors import InvalidName, InvalidRequest, LoadFailed, ModelNotFound
 from ollama_tts.names import ModelName
 from ollama_tts.protocol.ollama import (
     CopyRequest,
@@ -28,14 +31,23 @@ from ollama_tts.service.shown import details, listed, shown
 from ollama_tts.store.model import LocalModel
 from ollama_tts.store.store import Store
 
+log = logging.getLogger(__name__)
+
 
 class ModelService:
     """What can be asked of the models of one store."""
 
     def __init__(
-        self, store: Store, scheduler: Scheduler, pulls: PullService, pushes: PushService
+        self,
+        store: Store,
+        scheduler: Scheduler,
+        pulls: PullService,
+        pushes: PushService,
+        *,
+        catalog: Catalog,
     ) -> None:
         self._store = store
+        self._catalog = catalog
         self._scheduler = scheduler
         self._pulls = pulls
         self._pushes = pushes
@@ -89,8 +101,16 @@ class ModelService:
             raise InvalidRequest("model is required")
         name = ModelName.parse_reference(request.asked)
         model = await asyncio.to_thread(self._store.get, name)
-        as_asked = replace(model, name=name)
-        return shown(as_asked, system=request.system, options=request.options)
+        facts = await asyncio.to_thread(self._facts, model)
+        return shown(replace(model, name=name), facts, request)
+
+    def _facts(self, model: LocalModel) -> Facts:
+        """What the model's files tell; nothing where they are damaged: the rest is still shown."""
+        try:
+            return self._catalog.facts(model)
+        except (InvalidRequest, LoadFailed) as error:
+            log.warning("the files of %s cannot be shown: %s", model.name.short, error)
+            return Facts({})
 
     async def copy(self, request: CopyRequest) -> None:
         """Give a model a second name.

@@ -1,12 +1,19 @@
 """What `show` and lists say of a stored model."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ollama_tts import modelfile
+from ollama_tts.backends.base import Facts
 from ollama_tts.modelfile import Command
-from ollama_tts.protocol.ollama import ListedModel, Message, ModelDetails, ShowResponse
+from ollama_tts.protocol.ollama import (
+    ListedModel,
+    Message,
+    ModelDetails,
+    ShowRequest,
+    ShowResponse,
+    Tensor,
+)
 from ollama_tts.service.go_text import parameter_lines, plain
 from ollama_tts.service.parameters import quantization_of_tag
 from ollama_tts.service.template import DEFAULT_TEMPLATE
@@ -52,18 +59,18 @@ def listed(model: LocalModel) -> ListedModel:
     )
 
 
-def shown(
-    model: LocalModel, *, system: str = "", options: Mapping[str, object] | None = None
-) -> ShowResponse:
+def shown(model: LocalModel, facts: Facts, request: ShowRequest) -> ShowResponse:
     """/api/show; `system` and `options` are laid over the modelfile text only, as in Ollama."""
     over = replace(
         model,
-        system=system or model.system,
-        parameters={**model.parameters, **(options or {})},
+        system=request.system or model.system,
+        parameters={**model.parameters, **request.options},
     )
+    more = facts.more if request.verbose else {}
+    tensors = facts.tensors if request.verbose else ()
     return ShowResponse(
         details=details(model),
-        model_info=model_info(model),
+        model_info={**facts.info, **more, **model_info(model)},
         modified_at=model.modified_at.astimezone(),
         license="\n".join(model.licenses),
         modelfile=modelfile_text(over),
@@ -72,6 +79,7 @@ def shown(
         system=model.system,
         messages=[Message(role=m.role, content=m.content) for m in model.messages],
         capabilities=list(model.config.capabilities),
+        tensors=[Tensor(name=t.name, type=t.dtype, shape=[*t.shape[::-1]]) for t in tensors],
         requires=model.config.requires,
     )
 

@@ -120,6 +120,7 @@ def place(
         Scheduler(settings, catalog, Metrics()),
         PullService(store, catalog, reached, make),
         PushService(store, reached),
+        catalog=catalog,
     )
     creates = CreateService(store, models, catalog)
     return Place(store, reached, models, pauses, models_dir / "blobs")

@@ -72,6 +72,7 @@ def services(models_dir: Path) -> Services:
         scheduler,
         PullService(store, catalog, registries, make),
         PushService(store, registries),
+        catalog=catalog,
     )
     creates = CreateService(store, models, catalog)
     return Services(store, scheduler, models, creates)

@@ -199,7 +199,7 @@ OPTIONS: tuple[Option, ...] = (
            "/api/chat and /api/generate speak; unset or empty: the text itself is spoken.",
            audible=False),
     Option("split", "str", "request", None,
-           "Models that speak in this one's place, with weights: `a:90,b:10` (docs/modelfile.md).",
+           "Models that speak in this one's place, with weights: `a:90,b:10`.",
            audible=False),
     Option("custom_metrics", "bool", "request", False,
            "Count this model's requests by its name, too: `ollama_tts_model_*` in docs/metrics.md.",
@@ -345,7 +345,9 @@ def unknown_parameter(name: str) -> str:
     known = [option.name for option in OPTIONS] + [a for o in OPTIONS for a in o.aliases]
     near = difflib.get_close_matches(name.lower(), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"unknown parameter {name!r}{hint} (docs/options.md lists all of them)"
+    return (
+        f"unknown parameter {name!r}{hint} (known: {', '.join(option.name for option in OPTIONS)})"
+    )
 
 
 def parse_text(name: str, text: str) -> Value | list[str]:

@@ -100,7 +100,7 @@ def _add_run(commands: _Commands) -> None:
 def _add_sound(command: argparse.ArgumentParser) -> None:
     command.add_argument("--voice", metavar="V", help="voice of the model")
     command.add_argument("--format", metavar="F", help="wav, pcm, mp3, opus, flac or aac")
-    _add_options(command, "an option of docs/options.md; may be given several times")
+    _add_options(command, "an option of the request, such as speed=1.2; may be given several times")
 
 
 def _add_batch(commands: _Commands) -> None:

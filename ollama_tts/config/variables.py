@@ -46,7 +46,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "OLLAMA_UPSTREAM", "",
         "Address of a real Ollama: requests for names that are not here go there, and its language "
-        "models can be spoken (docs/upstream.md).",
+        "models can be spoken.",
     ),
     Variable("OLLAMA_NOPRUNE", "0", "1: keep blobs that no manifest names."),
     Variable("OLLAMA_DEBUG", "0", "1: debug log."),
@@ -80,7 +80,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "OLLAMA_TTS_REGISTRIES", "*",
         "Registries that may be used, comma separated; `HOST=PARTNER+PARTNER` lets HOST send to "
-        "other hosts for tokens and blobs (docs/registry.md).",
+        "other hosts for tokens and blobs.",
     ),
     Variable(
         "OLLAMA_TTS_REGISTRY_AUTH", "",

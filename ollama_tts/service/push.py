@@ -44,7 +44,7 @@ class PushService:
         if name.host == DEFAULT_HOST and not self._registries.has_key and not credentials:
             raise Unauthorized(
                 f"unauthorized: access denied: {DEFAULT_HOST} takes models from those who signed "
-                "in there; this server has no key (docs/registry.md)"
+                "in there; this server has no key"
             )
         repository = await self._registries.repository(
             name, insecure=request.insecure, credentials=credentials

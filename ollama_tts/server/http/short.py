@@ -1,5 +1,6 @@
 """`/synthesize` and `/generate`: a text in, a WAV file out."""
 
+import asyncio
 import functools
 import itertools
 from contextlib import aclosing
@@ -18,6 +19,7 @@ from ollama_tts.errors import (
     OllamaTTSError,
     OutOfMemory,
     TooLarge,
+    UnspeakableText,
 )
 from ollama_tts.node import Node
 from ollama_tts.protocol.codec import convert, parse
@@ -32,6 +34,7 @@ from ollama_tts.server.http.stream import Chunks, Head, Streaming, Waiting
 from ollama_tts.server.reasons import text_of
 from ollama_tts.service.events import AudioChunk, SpeechRequest
 from ollama_tts.service.track import WHOLE_BYTES
+from ollama_tts.text.preparer import says_anything
 
 BINARY = "application/octet-stream"
 MAX_ITEMS = 1000
@@ -54,6 +57,8 @@ async def generate(request: Request) -> ASGIApp:
     with counted(node, "synthesize"):
         value = parse(await read(request))
         items = _items(value)
+        if len(items) > 1:
+            await asyncio.to_thread(_refuse_silent, items)
         groups = _grouped(items)
         speeches = [_speech(node, request, _joined(group)) for group in groups]
         if items[0].stream:
@@ -81,6 +86,17 @@ def _item(member: object) -> PromptRequest:
     if not item.prompt.strip():
         raise InvalidRequest("'prompt' must not be blank")
     return item
+
+
+def _refuse_silent(items: list[PromptRequest]) -> None:
+    """Refuse an item that would be missing from the sound, and nobody would know.
+
+    Raises:
+        UnspeakableText: The item's place in the array, counted from 0.
+    """
+    for index, item in enumerate(items):
+        if not says_anything(item.prompt):
+            raise UnspeakableText(f"item {index} of the array holds nothing that can be spoken")
 
 
 def _grouped(items: list[PromptRequest]) -> list[list[PromptRequest]]:

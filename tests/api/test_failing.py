@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from ollama_tts import errors
-from ollama_tts.backends import catalog
+from ollama_tts.backends.kokoro import package
 from ollama_tts.service.events import SpeechDone, SpeechEvent, SpeechRequest
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.wire import lines_of, wire
@@ -85,7 +85,8 @@ def test_a_full_queue_is_503_with_a_time_to_come_again(tmp_path: Path) -> None:
         assert int(answer.headers["retry-after"]) >= 1
         words = "server busy, please try again.  maximum pending requests exceeded"
         assert answer.json()["error"].startswith(words)
-        answer = httpx.post(f"{server.url}/v1/audio/speech", json={"model": "tone", "input": "x"})
+        body = {"model": "tone", "input": LONG}  # a short one would find a place
+        answer = httpx.post(f"{server.url}/v1/audio/speech", json=body)
         assert answer.json()["error"]["type"] == "api_error"
         name = "ollama_tts_requests_total"
         assert server.metric(name, surface="generate", outcome="rejected") == 1
@@ -146,7 +147,7 @@ def test_a_batch_that_partly_failed_names_what_to_send_again(live: LiveServer) -
 def test_a_voice_that_an_extra_would_bring_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog.kokoro_package, "package_model", lambda: None)
+    monkeypatch.setattr(package, "package_model", lambda: None)
     with serving(settings_for(tmp_path / "models")) as server:
         answer = httpx.post(f"{server.url}/api/generate", json={"model": "kokoro", "prompt": "Hi."})
     assert answer.status_code == 404

@@ -3,7 +3,9 @@
 An utterance's sound is given out in chunks at fixed token counts, so the same tokens always give
 the same sound, however busy the engine is. A chunk holds back the `look_ahead` newest tokens: the
 decoder looks both ways, and sound without what follows it would come out different. Chunks grow:
-the first is small, for an early start; later ones are larger, because each costs its context.
+the first is small, for an early start; later ones are larger, because each costs its context. They
+grow so slowly that, where many speak at once and the engine is hardly faster than its listeners,
+what was given out lasts until the next chunk is there.
 """
 
 from collections.abc import Mapping
@@ -22,7 +24,7 @@ class Pace:
 
     look_ahead: int
     first: int
-    chunks: tuple[int, ...] = (12, 12, 12, 24, 24, 24, 48)
+    chunks: tuple[int, ...] = (12, 12, 12, 14, 16, 20, 24, 32, 48)
 
 
 PACES: Mapping[str, Pace] = {

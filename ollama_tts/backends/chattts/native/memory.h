@@ -18,7 +18,8 @@ class Buffer {
   Buffer() = default;
   explicit Buffer(size_t bytes) : bytes_(bytes) {
     constexpr size_t kHuge = size_t{2} << 20;
-    const bool huge = bytes >= 2 * kHuge;
+    const bool huge = bytes >= kHuge;
+    if (huge) bytes = (bytes + kHuge - 1) / kHuge * kHuge;   // so that its end is a large page too
     // Room to read (and never use) a little past the end: kernels fetch ahead.
     if (posix_memalign(&data_, huge ? kHuge : 64, bytes + 4096)) throw std::bad_alloc();
 #if defined(__linux__) && defined(MADV_HUGEPAGE)

@@ -124,7 +124,7 @@ async def test_a_checkpoint_tells_its_sizes_and_tensors(node: Services) -> None:
         assert info["chattts.speaker.names"] == ["anna", "ben"]
         verbose = await node.models.show(ShowRequest(model=model, verbose=True))
         found = {tensor.name: tensor for tensor in verbose.tensors}
-        assert (found[up].type, found[up].shape) == (kind, [256, 1024])
+        assert (found[up].type, found[up].shape) == (kind, [256, 768])
         assert len(found) == len(verbose.tensors) > 200
         assert verbose.model_info.items() > info.items()
         assert isinstance(verbose.model_info["chattts.token.Stts"], int)

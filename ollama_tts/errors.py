@@ -17,6 +17,7 @@ No HTTP here: each door holds one table from class to status (`server/http/error
     │   ├── ModelNotFound
     │   └── BlobNotFound
     ├── Busy                      a queue is full; `retry_after_s` says when to come again
+    │   └── TooMany               one caller asks too often
     ├── OutOfMemory               no memory for even one utterance
     ├── DeadlineExceeded          the caller's own deadline passed
     ├── Cancelled                 the work was cancelled before it ended
@@ -113,6 +114,10 @@ class Busy(OllamaTTSError):
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
         self.retry_after_s = max(1, retry_after_s)
+
+
+class TooMany(Busy):
+    """This caller asks more often than the server allows; others may be served meanwhile."""
 
 
 class OutOfMemory(OllamaTTSError):

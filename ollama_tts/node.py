@@ -27,10 +27,12 @@ from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
+from ollama_tts.service.rates import Rates
 from ollama_tts.service.routing import Routing
 from ollama_tts.service.sounds import SoundService
 from ollama_tts.service.speech import Records, SpeechService
 from ollama_tts.service.spoken import SpokenService
+from ollama_tts.service.turns import counting_turns
 from ollama_tts.store.store import Store
 from ollama_tts.traces import make_traces
 from ollama_tts.upstream.client import Upstream
@@ -64,6 +66,7 @@ class Node:
         self.creates = CreateService(self.store, self.models, self.catalog)
         self.sounds = SoundMemory(_cache(settings), self.metrics)
         self.traces = make_traces(settings.otlp_endpoint, settings.service_name, time.time_ns)
+        self.rates = Rates(settings.rate_limit, time.monotonic)
         self.routing = Routing(self.models.resolve, self.metrics, random.Random().random)  # noqa: S311  # no secret
         self.speech = SpeechService(
             settings,
@@ -73,6 +76,7 @@ class Node:
             memory=self.sounds,
             others=self.catalog.languages(),
         )
+        self.turn = counting_turns(self.speech.speak, self.rates, self.metrics)
         self.kept = SoundService(self.sounds.cache, self.models.resolve, self.speech.speak)
         self.upstream = Upstream(settings.upstream) if settings.upstream else None
         self.spoken = SpokenService(self.upstream, self.speech.speak)

@@ -8,7 +8,7 @@ from typing import TypeVar
 import httpx
 import msgspec
 
-from ollama_tts.config import Address, Settings, parse_address
+from ollama_tts.config import Address, Settings, client_key, parse_address
 from ollama_tts.errors import (
     Busy,
     Cancelled,
@@ -75,10 +75,9 @@ class Target:
             InvalidRequest: The host is not an address.
         """
         settings = Settings.from_env()
-        keys = settings.api_keys or ("",)
         return cls(
             settings.address if host is None else parse_address(host),
-            keys[0] if api_key is None else api_key,
+            client_key() if api_key is None else api_key,
             settings.default_model or "hibari",
         )
 

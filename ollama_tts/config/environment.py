@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ollama_tts.config.address import Address, parse_address
 from ollama_tts.config.durations import FOREVER_S, go_duration_s
-from ollama_tts.config.roads import Credentials, Proxies
+from ollama_tts.config.roads import Certificate, Credentials, Proxies
 from ollama_tts.errors import InvalidOption, InvalidRequest
 
 
@@ -50,6 +50,19 @@ class Environment:
         """A file or folder, `~` expanded; None if unset."""
         text = self.text(name)
         return Path(text).expanduser() if text else None
+
+    def certificate(self, chain: str, key: str) -> Certificate | None:
+        """The two files that these variables name; None where neither is set.
+
+        Raises:
+            InvalidRequest: Only one of them is set.
+        """
+        files = self.path(chain), self.path(key)
+        if files[0] is None and files[1] is None:
+            return None
+        if files[0] is None or files[1] is None:
+            raise InvalidRequest(f"{chain} and {key} must be set together")
+        return Certificate(files[0], files[1])
 
     def door(self, name: str, default_port: int) -> Address | None:
         """Where a door listens that is shut unless its variable is set.
@@ -106,6 +119,12 @@ class Environment:
         names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
         url = next((text for name in names if (text := self.text(name))), "")
         return url if not url or "://" in url else f"http://{url}"
+
+
+def client_key(values: Mapping[str, str] | None = None) -> str:
+    """The key that a client brings: the first of OLLAMA_TTS_API_KEY that is no hash; or empty."""
+    words = Environment(values).words("OLLAMA_TTS_API_KEY")
+    return next((word for word in words if not word.startswith("sha256:")), "")
 
 
 def let_threads_sleep() -> None:

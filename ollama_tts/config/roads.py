@@ -1,6 +1,7 @@
-"""What a request to another machine needs: a login, a proxy."""
+"""What a way between machines needs: a login, a proxy, a certificate."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,6 +10,14 @@ class Credentials:
 
     user: str
     password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The files with which a server shows who it is, both PEM; `chain` begins with its own."""
+
+    chain: Path
+    key: Path
 
 
 @dataclass(frozen=True, slots=True)

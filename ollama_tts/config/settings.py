@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ollama_tts.config.address import DEFAULT_PORT, Address, parse_address
+from ollama_tts.config.api_keys import ApiKey
 from ollama_tts.config.environment import Environment
-from ollama_tts.config.roads import Credentials, Proxies
+from ollama_tts.config.roads import Certificate, Credentials, Proxies
 
 DEFAULT_ADDRESS = Address("127.0.0.1", DEFAULT_PORT)
 NO_PROXIES = Proxies()
@@ -14,6 +15,8 @@ DEFAULT_GRPC_PORT = 50051
 DEFAULT_WYOMING_PORT = 10200
 DEFAULT_HUB = "https://huggingface.co"
 MAX_JSON_BYTES = 4 * 1024**2
+MAX_BLOB_BYTES = 64 * 1024**3
+REQUEST_TIMEOUT_S = 86_400.0
 MAX_PASSED_BYTES = 64 * 1024**2  # language models are sent pictures
 
 
@@ -35,7 +38,9 @@ class Settings:
     prune: bool = True
     debug: bool = False
     default_model: str = ""
-    api_keys: tuple[str, ...] = ()
+    api_keys: tuple[ApiKey, ...] = ()
+    rate_limit: int = 0
+    tls: Certificate | None = None
     allowed_hosts: tuple[str, ...] = ()
     log_format: str = "text"
     cache_bytes: int = 128 * 1024**2
@@ -45,9 +50,11 @@ class Settings:
     wyoming_address: Address | None = None
     max_json_bytes: int = MAX_JSON_BYTES
     max_text_chars: int = 1_000_000
-    max_blob_bytes: int = 64 * 1024**3
+    max_blob_bytes: int = MAX_BLOB_BYTES
+    max_store_bytes: int = 0
     header_timeout_s: float = 10.0
     body_timeout_s: float = 60.0
+    request_timeout_s: float = REQUEST_TIMEOUT_S
     registries: tuple[str, ...] = ("*",)
     registry_auth: Mapping[str, Credentials] = field(default_factory=dict)
     hub_endpoint: str = DEFAULT_HUB
@@ -84,10 +91,15 @@ class Settings:
             origins=env.words("OLLAMA_ORIGINS"),
             upstream=upstream,
             max_json_bytes=MAX_PASSED_BYTES if upstream else MAX_JSON_BYTES,
+            max_blob_bytes=env.count("OLLAMA_TTS_MAX_BLOB_BYTES", MAX_BLOB_BYTES),
+            max_store_bytes=env.count("OLLAMA_TTS_MAX_STORE_BYTES", 0),
+            request_timeout_s=env.seconds("OLLAMA_TTS_REQUEST_TIMEOUT", REQUEST_TIMEOUT_S),
             prune=not env.flag("OLLAMA_NOPRUNE"),
             debug=env.flag("OLLAMA_DEBUG"),
             default_model=env.text("OLLAMA_TTS_DEFAULT_MODEL"),
-            api_keys=env.words("OLLAMA_TTS_API_KEY"),
+            api_keys=tuple(ApiKey.of(text) for text in env.words("OLLAMA_TTS_API_KEY")),
+            rate_limit=env.count("OLLAMA_TTS_RATE_LIMIT", 0),
+            tls=env.certificate("OLLAMA_TTS_TLS_CERT", "OLLAMA_TTS_TLS_KEY"),
             allowed_hosts=env.words("OLLAMA_TTS_ALLOWED_HOSTS"),
             cache_bytes=env.count("OLLAMA_TTS_CACHE_BYTES", 128 * 1024**2),
             cache_dir=env.path("OLLAMA_TTS_CACHE_DIR"),

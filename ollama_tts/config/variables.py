@@ -53,7 +53,32 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("OLLAMA_TTS_DEFAULT_MODEL", "", "Model of doors whose `model` field is optional."),
     Variable(
         "OLLAMA_TTS_API_KEY", "",
-        "If set, every request needs `Authorization: Bearer KEY`; several keys by commas.",
+        "If set, every request needs `Authorization: Bearer KEY`; several keys by commas; "
+        "a client brings the first. "
+        "`sha256:HEX` stands for the key of that SHA-256.",
+    ),
+    Variable(
+        "OLLAMA_TTS_RATE_LIMIT", "0",
+        "Most requests a minute of one key (without keys: of one address), beyond which they are "
+        "answered 429 with `Retry-After`; 0: no limit.",
+    ),
+    Variable(
+        "OLLAMA_TTS_TLS_CERT", "",
+        "PEM file of this server's certificate, with those between it and the root; HTTP and gRPC "
+        "then speak TLS.",
+    ),
+    Variable("OLLAMA_TTS_TLS_KEY", "", "PEM file of that certificate's private key."),
+    Variable(
+        "OLLAMA_TTS_MAX_BLOB_BYTES", "68719476736", "Largest file that may be uploaded."
+    ),
+    Variable(
+        "OLLAMA_TTS_MAX_STORE_BYTES", "0",
+        "Most bytes of all models together; what would not fit is answered 507. 0: the disk's.",
+    ),
+    Variable(
+        "OLLAMA_TTS_REQUEST_TIMEOUT", "24h",
+        "How long one request that speaks, pulls, pushes or creates may take in all; a model's "
+        "first sound and a slow reader have limits of their own (docs/limits.md).",
     ),
     Variable(
         "OLLAMA_TTS_ALLOWED_HOSTS", "",
@@ -74,7 +99,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "OLLAMA_TTS_WYOMING_HOST", "",
         "Address of the Wyoming door (Home Assistant), port 10200 if none is named; unset: no such "
-        "door. Extra `wyoming`. The protocol knows no API keys.",
+        "door. Extra `wyoming`. The protocol knows neither keys nor TLS.",
     ),
     Variable("OLLAMA_TTS_LOG", "text", "Log lines as `text` or `json`."),
     Variable(

@@ -38,6 +38,8 @@ class ServerConfig(uvicorn.Config):
             timeout_keep_alive=KEEP_ALIVE_S,
             backlog=BACKLOG,
             timeout_graceful_shutdown=DRAIN_S,
+            ssl_certfile=settings.tls.chain if settings.tls else None,
+            ssl_keyfile=settings.tls.key if settings.tls else None,
         )
 
 

@@ -23,6 +23,7 @@ from ollama_tts.server.connection import ServerConfig
 from ollama_tts.server.doors import Doors
 from ollama_tts.server.http.app import create_http
 from ollama_tts.server.sockets import bind
+from ollama_tts.server.tls import read_pem
 from ollama_tts.upstream.loops import refuse_loop
 from ollama_tts.version import __version__
 
@@ -35,7 +36,8 @@ def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; running answers get `DRAIN_S` to end. Blocks.
 
     Raises:
-        Failed: An address cannot be listened on, or an extra is missing; the text names it.
+        Failed: An address cannot be listened on, an extra is missing, or the certificate is
+            unfit; the text names it.
         InvalidRequest: The upstream is this server itself.
     """
     logs.set_up(debug=settings.debug, style=settings.log_format)
@@ -44,6 +46,8 @@ def serve(settings: Settings) -> None:
 
 
 def _bound(settings: Settings) -> Sequence[socket.socket]:
+    if settings.tls is not None:
+        read_pem(settings.tls)
     sockets = bind(settings.address)
     try:
         refuse_loop(settings.upstream, [each.getsockname()[:2] for each in sockets])

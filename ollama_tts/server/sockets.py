@@ -9,6 +9,10 @@ from ollama_tts.config import Address
 from ollama_tts.errors import Failed
 
 BACKLOG = 2048
+FIRST_PROBE_S, PROBE_S, PROBES = 60, 20, 3
+"""When a silent connection is asked whether its peer is there, how often, and how many times."""
+UNHEARD_S = 300
+"""How long what was sent may stay unacknowledged: as long as a paused player may leave it."""
 
 
 def bind(address: Address, name: str = "OLLAMA_HOST") -> list[socket.socket]:
@@ -56,9 +60,26 @@ def _bind(listening: socket.socket, host: str, port: int) -> None:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if listening.family == socket.AF_INET6:
         listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
+    _notice_vanished_peers(listening)
     listening.bind((host, port))
     listening.listen(BACKLOG)
     listening.settimeout(0.0)
+
+
+def _notice_vanished_peers(listening: socket.socket) -> None:
+    """Let the kernel end connections whose peer is gone without a word; accepted ones inherit it.
+
+    It asks only where nothing waits for an acknowledgement, so that has a limit too.
+    """
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", FIRST_PROBE_S),
+        ("TCP_KEEPINTVL", PROBE_S),
+        ("TCP_KEEPCNT", PROBES),
+        ("TCP_USER_TIMEOUT", UNHEARD_S * 1000),
+    ):
+        if hasattr(socket, name):  # not all systems know all of them
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _failed(address: Address, error: OSError, name: str) -> Failed:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.sync.client import ClientConnection, connect
 
-from ollama_tts.config import Address, Settings
+from ollama_tts.config import Address, ApiKey, Settings
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.wire import wire
 
@@ -139,7 +140,7 @@ KEYS = ("first-key", "second-key")
 
 @pytest.fixture
 def keyed(tmp_path: Path) -> Settings:
-    return replace(settings_for(tmp_path / "models"), api_keys=KEYS)
+    return replace(settings_for(tmp_path / "models"), api_keys=tuple(map(ApiKey.of, KEYS)))
 
 
 def test_with_keys_every_request_needs_one(keyed: Settings) -> None:
@@ -297,3 +298,26 @@ def test_endless_trailers_are_cut_off(shared: LiveServer) -> None:
             for _ in range(200):
                 connection.send(b"a: " + b"b" * 60_000 + b"\r\n")
         assert connection.ended()
+
+
+def test_a_socket_is_its_keys_and_its_turns_are_counted(tmp_path: Path) -> None:
+    settings = replace(
+        settings_for(tmp_path / "models"), api_keys=(ApiKey.of("one"),), rate_limit=2
+    )
+    with serving(settings) as server:
+        url = f"ws://127.0.0.1:{server.address.port}/api/speak"
+        with connect(url, additional_headers={"Authorization": "Bearer one"}) as talk:
+            ends = [_turn_end(talk) for _ in range(2)]  # the handshake was the first request
+    assert ends[0]["type"] == "done"
+    assert "OLLAMA_TTS_RATE_LIMIT" in str(ends[1]["error"])
+
+
+def _turn_end(talk: ClientConnection) -> dict[str, object]:
+    """How a turn ends."""
+    for frame in ({"type": "text", "text": "x"}, {"type": "end"}):
+        talk.send(json.dumps(frame))
+    while True:
+        told = talk.recv()
+        ending: dict[str, object] = json.loads(told) if isinstance(told, str) else {}
+        if ending.get("type") in {"done", "error"}:
+            return ending

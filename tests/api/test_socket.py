@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
+from ollama_tts.config import ApiKey
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.tone_listener import listen_s16
 
@@ -220,7 +221,7 @@ def test_a_foreign_page_gets_no_socket_and_reads_which_setting_allows_it(
 
 
 def test_a_socket_without_the_key_is_401(tmp_path: Path) -> None:
-    with serving(replace(settings_for(tmp_path / "models"), api_keys=("k",))) as server:
+    with serving(replace(settings_for(tmp_path / "models"), api_keys=(ApiKey.of("k"),))) as server:
         url = server.url.replace("http://", "ws://") + "/api/speak"
         with pytest.raises(InvalidStatus) as refused:
             connect(url, proxy=None)

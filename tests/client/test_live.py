@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ollama_tts.client import Asked, AsyncClient, Backoff, Client, SpeechChunk, SpeechEnd
+from ollama_tts.config import ApiKey
 from ollama_tts.errors import (
     BatchFailed,
     Busy,
@@ -204,7 +205,9 @@ def test_a_full_queue_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_key_opens_the_door(tmp_path: Path) -> None:
-    with serving(replace(settings_for(tmp_path / "models"), api_keys=("secret",))) as server:
+    with serving(
+        replace(settings_for(tmp_path / "models"), api_keys=(ApiKey.of("secret"),))
+    ) as server:
         with Client(server.url, api_key="secret") as client:
             assert client.synthesize("Hi.", "tone").startswith(b"RIFF")
         with Client(server.url, api_key="guess") as client, pytest.raises(Unauthorized):

@@ -36,7 +36,7 @@ def test_made_pages_are_up_to_date(generate: ModuleType) -> None:
     assert stale == [], "run: python docs/generate.py"
 
 
-@pytest.mark.parametrize("path", sorted({path for _, path, _ in ROUTES} - {"/"}))
+@pytest.mark.parametrize("path", sorted({path for _, path, _, _ in ROUTES} - {"/"}))
 def test_every_route_is_documented(path: str) -> None:
     text = (DOCS / "api.md").read_text(encoding="utf-8")
     stem = path.partition("{")[0].rstrip("/")

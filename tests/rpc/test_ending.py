@@ -9,11 +9,12 @@ from google.rpc.error_details_pb2 import RetryInfo
 from grpc_status import rpc_status
 
 from ollama_tts import errors
-from ollama_tts.config import Address
+from ollama_tts.config import Address, ApiKey
 from ollama_tts.protocol.pb.tts_pb2 import CANCEL, END, FLUSH
 from ollama_tts.server.rpc import door
 from ollama_tts.server.rpc.errors import STATUS, code_of, status_of
 from tests.rpc.conftest import open_rpc
+from tests.support.certificates import make_certificate
 from tests.support.rpc import Rpc, Stream, heard
 
 ENDLESS = "This is said so slowly that nobody ever hears its end. " * 50
@@ -159,7 +160,7 @@ def test_what_is_not_read_is_not_made_and_not_lost(own_rpc: Rpc) -> None:
 
 
 def test_a_key_is_needed_where_one_is_set(tmp_path: Path) -> None:
-    with open_rpc(tmp_path / "models", api_keys=("one", "two")) as rpc:
+    with open_rpc(tmp_path / "models", api_keys=tuple(map(ApiKey.of, ("one", "two")))) as rpc:
         for metadata in ((), (("authorization", "Bearer three"),)):
             stream = Stream(rpc.channel, metadata=metadata).send(model="tone", text="x").close()
             assert stream.code() is grpc.StatusCode.UNAUTHENTICATED
@@ -205,3 +206,26 @@ def test_cancel_between_two_responses_of_one_turn_ends_it_once(own_rpc: Rpc) -> 
         assert [end.turn for end in ends] == [2 * turn, 2 * turn + 1]
         assert ends[1].done_reason == "stop"
     assert [*stream.close()] == []
+
+
+def test_a_rate_counts_the_turns_of_each_key(tmp_path: Path) -> None:
+    keys = tuple(map(ApiKey.of, ("one", "two")))
+    with open_rpc(tmp_path / "models", api_keys=keys, rate_limit=1) as rpc:
+        for key, code in (("one", "OK"), ("one", "RESOURCE_EXHAUSTED"), ("two", "OK")):
+            metadata = (("authorization", f"Bearer {key}"),)
+            stream = Stream(rpc.channel, metadata=metadata).send(model="tone", text="x").close()
+            assert stream.code().name == code
+        refused = {"surface": "grpc", "outcome": "rejected"}
+        assert rpc.live.metric("ollama_tts_requests_total", **refused) == 1
+
+
+def test_with_a_certificate_the_door_speaks_tls(tmp_path: Path) -> None:
+    files = make_certificate(tmp_path)
+    with open_rpc(tmp_path / "models", tls=files) as rpc:
+        place = f"127.0.0.1:{rpc.doors.open['grpc'].address.port}"
+        trusted = grpc.ssl_channel_credentials(files.chain.read_bytes())
+        with grpc.secure_channel(place, trusted) as channel:
+            stream = Stream(channel).send(model="tone", options={"audio_format": "pcm"}, text="in")
+            assert heard([*stream.close()]) == "in"
+        plain = Stream(rpc.channel, timeout=5).send(model="tone", text="x").close()
+        assert plain.code() is grpc.StatusCode.UNAVAILABLE

@@ -8,6 +8,7 @@ import ollama
 import openai
 import pytest
 
+from ollama_tts.config import ApiKey
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.upstream import Bytes, Cut, FakeOllama, Refusal, Wait
 from tests.support.wire import lines_of, wire
@@ -93,7 +94,7 @@ def test_no_field_is_added_but_via(http: httpx.Client, behind: FakeOllama) -> No
 
 def test_our_own_key_stays_here(tmp_path: Path, behind: FakeOllama) -> None:
     settings = settings_for(tmp_path / "models")
-    with serving(replace(settings, upstream=behind.url, api_keys=("ours",))) as front:
+    with serving(replace(settings, upstream=behind.url, api_keys=(ApiKey.of("ours"),))) as front:
         url = f"{front.url}/api/show"
         assert httpx.post(url, json={"model": "qwen3"}).status_code == 401
         assert behind.seen == []

@@ -22,63 +22,72 @@ from ollama_tts.server.http import (
 )
 from ollama_tts.server.http.errors import on_error, on_http_error
 from ollama_tts.server.http.guard import Guard
+from ollama_tts.server.http.limits import ASK, LOOK, UPLOAD, WORK, Limits
 
 ROUTES = (
-    ("GET", "/", ops.root),
-    ("GET", "/healthz", ops.healthz),
-    ("GET", "/readyz", ops.readyz),
-    ("GET", "/metrics", ops.metrics),
-    ("GET", "/ui", ui.page),
-    ("GET", "/ui/about.json", ui.about),
-    ("GET", "/ui/{name}", ui.part),
+    ("GET", "/", LOOK, ops.root),
+    ("GET", "/healthz", LOOK, ops.healthz),
+    ("GET", "/readyz", LOOK, ops.readyz),
+    ("GET", "/metrics", LOOK, ops.metrics),
+    ("GET", "/ui", LOOK, ui.page),
+    ("GET", "/ui/about.json", LOOK, ui.about),
+    ("GET", "/ui/{name}", LOOK, ui.part),
     # Ollama
-    ("GET", "/api/version", ops.version),
-    ("GET", "/api/status", ops.status),
-    ("POST", "/api/me", ops.account),
-    ("POST", "/api/signout", ops.account),
-    ("DELETE", "/api/user/keys/{key}", ops.account),
-    ("POST", "/api/generate", proxy.passing(ollama.generate)),
-    ("POST", "/api/chat", proxy.passing(ollama.chat)),
-    ("POST", "/api/embed", proxy.passing(embed.embed)),
-    ("POST", "/api/embeddings", proxy.passing(embed.embeddings)),
-    ("GET", "/api/tags", models.tags),
-    ("GET", "/api/ps", models.ps),
-    ("POST", "/api/show", proxy.passing(models.show)),
-    ("POST", "/api/copy", models.copy),
-    ("DELETE", "/api/delete", models.delete),
-    ("POST", "/api/pull", models.pull),
-    ("POST", "/api/push", models.push),
-    ("POST", "/api/create", models.create),
-    ("HEAD POST", "/api/blobs/{digest}", models.blob),
+    ("GET", "/api/version", LOOK, ops.version),
+    ("GET", "/api/status", LOOK, ops.status),
+    ("POST", "/api/me", ASK, ops.account),
+    ("POST", "/api/signout", ASK, ops.account),
+    ("DELETE", "/api/user/keys/{key}", ASK, ops.account),
+    ("POST", "/api/generate", WORK, proxy.passing(ollama.generate)),
+    ("POST", "/api/chat", WORK, proxy.passing(ollama.chat)),
+    ("POST", "/api/embed", WORK, proxy.passing(embed.embed)),
+    ("POST", "/api/embeddings", WORK, proxy.passing(embed.embeddings)),
+    ("GET", "/api/tags", LOOK, models.tags),
+    ("GET", "/api/ps", LOOK, models.ps),
+    ("POST", "/api/show", ASK, proxy.passing(models.show)),
+    ("POST", "/api/copy", ASK, models.copy),
+    ("DELETE", "/api/delete", ASK, models.delete),
+    ("POST", "/api/pull", WORK, models.pull),
+    ("POST", "/api/push", WORK, models.push),
+    ("POST", "/api/create", WORK, models.create),
+    ("HEAD POST", "/api/blobs/{digest}", UPLOAD, models.blob),
     # the audio cache
-    ("GET", "/api/cache", sounds.state),
-    ("DELETE", "/api/cache", sounds.forget),
-    ("POST", "/api/cache", sounds.warm),
+    ("GET", "/api/cache", LOOK, sounds.state),
+    ("DELETE", "/api/cache", ASK, sounds.forget),
+    ("POST", "/api/cache", WORK, sounds.warm),
     # OpenAI
-    ("POST", "/v1/audio/speech", openai.speech),
-    ("GET", "/v1/audio/voices", catalog.voices),
-    ("GET", "/v1/audio/models", catalog.audio_models),
-    ("GET", "/v1/models", catalog.list_models),
-    ("GET", "/v1/models/{name:path}", proxy.passing(catalog.retrieve_model)),
-    ("POST", "/v1/chat/completions", proxy.passing(openai.chat_completions)),
-    ("POST", "/v1/completions", proxy.passing(proxy.unspoken)),
-    ("POST", "/v1/embeddings", proxy.passing(proxy.unspoken)),
-    ("POST", "/v1/messages", proxy.passing(proxy.unspoken)),
-    ("POST", "/v1/responses", proxy.passing(proxy.unspoken)),
+    ("POST", "/v1/audio/speech", WORK, openai.speech),
+    ("GET", "/v1/audio/voices", LOOK, catalog.voices),
+    ("GET", "/v1/audio/models", LOOK, catalog.audio_models),
+    ("GET", "/v1/models", LOOK, catalog.list_models),
+    ("GET", "/v1/models/{name:path}", LOOK, proxy.passing(catalog.retrieve_model)),
+    ("POST", "/v1/chat/completions", WORK, proxy.passing(openai.chat_completions)),
+    ("POST", "/v1/completions", WORK, proxy.passing(proxy.unspoken)),
+    ("POST", "/v1/embeddings", WORK, proxy.passing(proxy.unspoken)),
+    ("POST", "/v1/messages", WORK, proxy.passing(proxy.unspoken)),
+    ("POST", "/v1/responses", WORK, proxy.passing(proxy.unspoken)),
     # one text in, one file out
-    ("POST", "/synthesize", short.synthesize),
-    ("POST", "/generate", short.generate),
+    ("POST", "/synthesize", WORK, short.synthesize),
+    ("POST", "/generate", WORK, short.generate),
 )
+
+
+SOCKET = "/api/speak"
+
+
+def limits() -> Limits:
+    """What a request may cost, by verb and path."""
+    return Limits((verbs, path, limit) for verbs, path, limit, _ in ROUTES)
 
 
 def create_http(node: Node) -> Starlette:
     """The ASGI application over a node; entering and leaving the node is the caller's."""
     app = Starlette(
         routes=[
-            *(Route(path, door, methods=verbs.split()) for verbs, path, door in ROUTES),
-            WebSocketRoute("/api/speak", socket.speak),
+            *(Route(path, door, methods=verbs.split()) for verbs, path, _, door in ROUTES),
+            WebSocketRoute(SOCKET, socket.speak),
         ],
-        middleware=[Middleware(Guard, settings=node.settings)],
+        middleware=[Middleware(Guard, settings=node.settings, rates=node.rates, limits=limits())],
         exception_handlers={OllamaTTSError: on_error, HTTPException: on_http_error},
     )
     app.router.redirect_slashes = False

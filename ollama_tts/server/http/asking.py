@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
 from ollama_tts.errors import Cancelled, InvalidRequest, OllamaTTSError
@@ -26,9 +26,9 @@ def request_id(scope: Scope) -> str:
     return str(scope.get("state", {}).get("request_id", "-"))
 
 
-def client_of(request: Request) -> str:
-    """Who asks, for fairness between callers: the address, without its port."""
-    return request.client.host if request.client else ""
+def client_of(request: HTTPConnection) -> str:
+    """Who asks, for fairness between callers: the key's name, else the address without port."""
+    return str(request.scope["state"]["caller"])
 
 
 def client_id_of(headers: Headers) -> str:

@@ -20,6 +20,7 @@ STATUS: Mapping[type[errors.OllamaTTSError], int] = {
     errors.Unauthorized: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
+    errors.TooMany: 429,
     errors.Busy: 503,
     errors.OutOfMemory: 507,
     errors.StoreFull: 507,
@@ -74,7 +75,7 @@ def _body(
 ) -> dict[str, object]:
     if not is_openai(path):
         return {"error": text}
-    kind = {404: "not_found_error", 401: "authentication_error"}.get(
+    kind = {404: "not_found_error", 401: "authentication_error", 429: "rate_limit_error"}.get(
         status, "invalid_request_error" if 400 <= status < 499 else "api_error"
     )
     return {"error": {"message": text, "type": kind, "param": param, "code": code}}
@@ -120,6 +121,9 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 def log_unknown(error: Exception) -> None:
     """One log line, with its trace, for what nobody foresaw; the caller reads only `INTERNAL`."""
+    if isinstance(error, errors.DeadlineExceeded):
+        log.warning("given up: %s", error)
+        return
     log.error("unforeseen %s", type(error).__name__, exc_info=error)
 
 

@@ -1,14 +1,16 @@
 """`Guard`: what every request passes before any door sees it. Pure ASGI.
 
-Host and Origin, CORS, API keys, body limits, request ids, slashes, and the last net under
-exceptions that nobody foresaw.
+Host and Origin, CORS, API keys, rates, limits of size and time, request ids, slashes, and the
+last net under exceptions that nobody foresaw.
 """
 
+import asyncio
 import logging
 import re
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -19,8 +21,10 @@ from ollama_tts import errors, logs, traces
 from ollama_tts.config import Settings
 from ollama_tts.server.http.errors import log_unknown, refusal
 from ollama_tts.server.http.intake import Intake, check_length, linger
+from ollama_tts.server.http.limits import Limits
 from ollama_tts.server.http.origins import Caller, OriginRules
 from ollama_tts.server.keys import check_key
+from ollama_tts.service.rates import Rates
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +40,11 @@ _MAX_AGE_S = 43200
 class Guard:
     """ASGI middleware; see the module."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, rates: Rates, limits: Limits) -> None:
         self._app = app
         self._settings = settings
+        self._rates = rates
+        self._limits = limits
         self._rules = OriginRules(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,9 +80,11 @@ class Guard:
         self, scope: Scope, headers: Headers, receive: Receive, answer: "_Answer"
     ) -> None:
         started_s = time.monotonic()
-        intake = Intake(receive, self._settings, scope["path"])
+        limit = self._limits.of(scope["method"], scope["path"])
+        intake = Intake(receive, self._settings, limit)
         try:
-            await self._pass(scope, headers, intake, answer)
+            async with _within(limit.answer_s(self._settings)):
+                await self._pass(scope, headers, intake, answer)
         except Exception as error:  # noqa: BLE001  # the HTTP boundary: nothing unknown gets out
             log_unknown(error)
             if not answer.started:
@@ -111,8 +119,20 @@ class Guard:
         reason = self._rules.refuse(Caller(headers.get("host"), origin, browser))
         if reason is not None:
             raise errors.Forbidden(reason)
+        address = scope["client"][0] if scope.get("client") else ""
+        scope["state"]["caller"] = address
         if scope.get("method") != "OPTIONS" and not _open(scope["path"]):
-            check_key(self._settings.api_keys, headers.get("authorization", ""))
+            scope["state"]["caller"] = self._known(address, headers) or address
+            if scope["path"] not in _QUIET_PATHS:
+                self._rates.take(scope["state"]["caller"])
+
+    def _known(self, address: str, headers: Headers) -> str:
+        """The name of the caller's key; who guesses keys is counted by address."""
+        try:
+            return check_key(self._settings.api_keys, headers.get("authorization", ""))
+        except errors.Unauthorized:
+            self._rates.take(address)
+            raise
 
     def _preflight(self, headers: Headers) -> Response:
         asked = headers.get("access-control-request-headers", "")
@@ -139,6 +159,23 @@ class Guard:
             (b"access-control-expose-headers", b"X-Request-Id"),
             (b"vary", b"Origin"),
         ]
+
+
+@asynccontextmanager
+async def _within(limit_s: float) -> AsyncIterator[None]:
+    """Give up what is inside when its time is over.
+
+    Raises:
+        DeadlineExceeded: It was.
+    """
+    clock = asyncio.timeout(limit_s)
+    try:
+        async with clock:
+            yield
+    except TimeoutError as error:
+        if not clock.expired():
+            raise
+        raise errors.DeadlineExceeded(f"the request took longer than {limit_s:g} s") from error
 
 
 class _Answer:

@@ -10,33 +10,34 @@ from starlette.types import Message, Receive
 from ollama_tts.config import Settings
 from ollama_tts.errors import InvalidRequest, TooLarge
 from ollama_tts.server.http.errors import BodyTimeout
+from ollama_tts.server.http.limits import BLOB_PROGRESS_BYTES, Limit
 
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024 * 1024
-_BLOBS = "/api/blobs/"
 
 
 class Intake:
     """Counts and times one request's body while the application reads it.
 
-    A JSON body must be there within `body_timeout_s`; of a blob, however long, some bytes must
-    come that often. `complete` is True when the body was read to its end.
+    A JSON body must be there within `body_timeout_s`; of a blob, however long, 64 KiB must come
+    that often. `complete` is True when the body was read to its end.
     """
 
     def __init__(
         self,
         receive: Receive,
         settings: Settings,
-        path: str,
+        limit: Limit,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._receive = receive
         self._clock = clock
-        self._timeout_s = settings.body_timeout_s
-        self._blob = path.startswith(_BLOBS)
+        self._timeout_s = limit.body_within_s(settings)
+        self._blob = limit.body == "blob"
+        self._progress_bytes = 0
         self._deadline_s = clock() + self._timeout_s
         self._taken_bytes = 0
-        self.limit_bytes = settings.max_blob_bytes if self._blob else settings.max_json_bytes
+        self.limit_bytes = limit.body_bytes(settings)
         self.complete = False
 
     async def receive(self) -> Message:
@@ -55,7 +56,8 @@ class Intake:
         if self._taken_bytes > self.limit_bytes:
             raise _too_large(self.limit_bytes)
         self.complete = not message.get("more_body", False)
-        if self._blob:
+        if self._blob and self._taken_bytes - self._progress_bytes >= BLOB_PROGRESS_BYTES:
+            self._progress_bytes = self._taken_bytes
             self._deadline_s = self._clock() + self._timeout_s
         return message
 

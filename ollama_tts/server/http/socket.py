@@ -16,7 +16,7 @@ from ollama_tts.protocol.codec import encode, parse
 from ollama_tts.protocol.fields import keep_alive_s
 from ollama_tts.protocol.socket import Asked, Cancel, End, FlushNow, Stamp, Start, Text, Told
 from ollama_tts.server.default import default_model
-from ollama_tts.server.http.asking import client_id_of
+from ollama_tts.server.http.asking import client_id_of, client_of
 from ollama_tts.server.reasons import text_of
 from ollama_tts.service.conversation import (
     Conversation,
@@ -54,9 +54,9 @@ class Talk:
         self._client_ts: Stamp = None
         self._seq = 0
         self._sending = asyncio.Lock()
-        self._client = socket.client.host if socket.client else ""
+        self._client = client_of(socket)
         ask = SpeechRequest(default_model(node), "", client=self._client, surface="socket")
-        self._conversation = Conversation(node.speech.speak, ask)
+        self._conversation = Conversation(node.turn, ask)
 
     async def read(self) -> None:
         """Take frames until the client is gone; a bad one is answered and changes nothing."""

@@ -14,7 +14,7 @@ from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from grpc_reflection.v1alpha import reflection
 from typing_extensions import override
 
-from ollama_tts.config import Address
+from ollama_tts.config import Address, ApiKey
 from ollama_tts.errors import Failed, OllamaTTSError, Unauthorized
 from ollama_tts.node import Node
 from ollama_tts.protocol.pb import tts_pb2
@@ -24,6 +24,7 @@ from ollama_tts.server.draining import Draining
 from ollama_tts.server.keys import check_key
 from ollama_tts.server.rpc.errors import Leaving, code_of, status_of
 from ollama_tts.server.rpc.talk import LEAVING, Context, Talk, remaining_s
+from ollama_tts.server.tls import read_pem
 
 if TYPE_CHECKING:
     from grpc import RpcMethodHandler as Handler
@@ -60,6 +61,7 @@ class RpcDoor:
 
     def __init__(self, node: Node, address: Address) -> None:
         self.address = address
+        self._tls = node.settings.tls
         self._draining = Draining()
         self._farewell: asyncio.Task[None] | None = None
         self._health = health_aio.HealthServicer()
@@ -79,13 +81,19 @@ class RpcDoor:
         """Listen, and say that the service serves."""
         shown = self.address.url.partition("//")[2]
         try:
-            port = self._server.add_insecure_port(shown)
+            port = self._listen(shown)
         except RuntimeError as error:
             raise Failed(f"cannot listen on {shown} (OLLAMA_TTS_GRPC_HOST)") from error
         self.address = replace(self.address, port=port)
         await self._server.start()
         for name in ("", SERVICE):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    def _listen(self, place: str) -> int:
+        if self._tls is None:
+            return self._server.add_insecure_port(place)
+        chain, key = read_pem(self._tls)
+        return self._server.add_secure_port(place, grpc.ssl_server_credentials([(key, chain)]))
 
     def drain(self, *, now: bool = False) -> None:
         """Take no new stream, and say so; turns that have begun may end, unless `now`."""
@@ -105,7 +113,7 @@ class RpcDoor:
 class KeyGuard(grpc.aio.ServerInterceptor):
     """Lets in whom the API keys let in; health is open to all, as over HTTP."""
 
-    def __init__(self, keys: Sequence[str]) -> None:
+    def __init__(self, keys: Sequence[ApiKey]) -> None:
         self._keys = keys
 
     @override

@@ -12,6 +12,7 @@ from ollama_tts.node import Node
 from ollama_tts.protocol.pb.tts_pb2 import Control, TtsRequest, TtsResponse
 from ollama_tts.server.default import default_model
 from ollama_tts.server.draining import Draining
+from ollama_tts.server.keys import check_key
 from ollama_tts.server.reasons import text_of
 from ollama_tts.server.rpc.asking import Wishes
 from ollama_tts.server.rpc.errors import Leaving, is_the_callers, number_of, retry_after_s
@@ -45,8 +46,8 @@ class Talk:
         self._draining = draining
         told = dict(context.invocation_metadata() or ())
         client_id = str(told.get("x-client-id", ""))
-        self._wishes = Wishes(node, default_model(node), _host(context.peer()), client_id)
-        self._conversation = Conversation(node.speech.speak, SpeechRequest("", ""))
+        self._wishes = Wishes(node, default_model(node), _caller(node, context), client_id)
+        self._conversation = Conversation(node.turn, SpeechRequest("", ""))
         self._soundings: dict[int, Sounding] = {}
         self._client_ts = 0
         self._cancels = 0
@@ -194,6 +195,13 @@ def remaining_s(context: Context) -> float:
     """Seconds to the call's deadline, down to 0; infinite where the caller sets none."""
     given: object = context.time_remaining()  # None, whatever its stub says
     return given if isinstance(given, int | float) else math.inf
+
+
+def _caller(node: Node, context: Context) -> str:
+    """The name of the stream's key; without keys its address."""
+    given = dict(context.invocation_metadata() or ())
+    key = check_key(node.settings.api_keys, str(given.get("authorization", "")))
+    return key or _host(context.peer())
 
 
 def _host(peer: str) -> str:

@@ -73,7 +73,7 @@ class Talk:
         self._reader = reader
         self._writer = writer
         self._client = str(writer.get_extra_info("peername", ("",))[0])
-        self._conversation = Conversation(node.speech.speak, SpeechRequest("", ""))
+        self._conversation = Conversation(node.turn, SpeechRequest("", ""))
         self._streaming = False
         self._turn: int | None = None
         self._streamed: dict[int, bool] = {}

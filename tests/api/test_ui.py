@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from ollama_tts.config import ApiKey
 from ollama_tts.options import OPTIONS
 from tests.support.live import serving, settings_for
 
@@ -82,7 +83,7 @@ def test_the_page_is_told_of_every_option(http: httpx.Client) -> None:
 
 
 def test_the_page_needs_no_key_and_what_it_asks_for_does(tmp_path: Path) -> None:
-    settings = replace(settings_for(tmp_path / "models"), api_keys=("secret",))
+    settings = replace(settings_for(tmp_path / "models"), api_keys=(ApiKey.of("secret"),))
     with serving(settings) as server, httpx.Client(base_url=server.url) as http:
         for path in ("/ui/", "/ui/app.js", "/ui/about.json"):
             assert http.get(path).status_code == 200

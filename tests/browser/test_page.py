@@ -12,6 +12,7 @@ from axe_core_python.selenium import Axe
 from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By
 
+from ollama_tts.config import ApiKey
 from tests.support.chromium import until
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.page import Page
@@ -161,7 +162,7 @@ def test_a_refusal_is_told_in_words_and_the_page_goes_on(page: Page) -> None:
 
 
 def test_a_server_with_keys_is_asked_with_one(chrome: Chrome, tmp_path: Path) -> None:
-    settings = replace(settings_for(tmp_path / "models"), api_keys=("secret",))
+    settings = replace(settings_for(tmp_path / "models"), api_keys=(ApiKey.of("secret"),))
     with serving(settings) as server:
         page = Page(chrome, server)
         until(chrome, lambda: page.part("locked").is_displayed(), "the field for a key")

@@ -55,6 +55,22 @@ def test_a_turn_at_fault_is_told_and_the_next_one_is_spoken(own_rpc: Rpc) -> Non
     assert own_rpc.live.metric("grpc_stream_errors_total") == 0
 
 
+def test_a_refusal_right_behind_a_turns_end_is_told_at_once(own_rpc: Rpc) -> None:
+    """The status must not overtake the response that is on its way."""
+    for _ in range(20):
+        stream = own_rpc.stream(text="…", control=END).send().send(model="nobody", text="x")
+        assert stream.close().code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_what_is_no_message_is_refused(own_rpc: Rpc) -> None:
+    method = own_rpc.channel.stream_stream("/ollama_tts.v1.Tts/Synthesize")
+    call = method(iter([b"\xff\xff\x01abc"]), timeout=60)
+    with pytest.raises(grpc.RpcError):
+        next(call)
+    assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "TtsRequest" in call.details()
+
+
 def test_a_full_queue_is_resource_exhausted_and_says_when_to_come_again(tmp_path: Path) -> None:
     with open_rpc(tmp_path / "models", max_queue=1, num_parallel=1) as rpc:
         first = rpc.stream(SLOWLY, text=ENDLESS, control=FLUSH)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import aclosing
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from ollama_tts.errors import Cancelled, InvalidRequest, OllamaTTSError
 from ollama_tts.node import Node
@@ -36,6 +37,8 @@ Context = grpc.aio.ServicerContext[TtsRequest, TtsResponse]
 LEAVING = "the server is shutting down; open a new stream"
 STALL_S = 300.0
 """How long a caller may leave responses unread before the stream is given up."""
+LAST_S = 5.0
+"""How long a stream that ends waits for the response that is on its way."""
 
 
 class Talk:
@@ -178,16 +181,29 @@ class Talk:
         await self._put(last)
 
     async def _put(self, response: TtsResponse) -> None:
+        """Send a response, to its end whoever ends the stream meanwhile.
+
+        gRPC cannot send a status after half a message; the caller would wait for it in vain.
+        """
         response.client_ts = self._client_ts
+        writing = asyncio.ensure_future(self._context.write(response))
         try:
-            async with asyncio.timeout(STALL_S):
-                await self._context.write(response)
-        except TimeoutError:
-            raise Cancelled("the responses are not read; the stream is given up") from None
+            await asyncio.wait({writing}, timeout=STALL_S)
+        except asyncio.CancelledError:
+            await asyncio.wait({writing}, timeout=LAST_S)
+            raise
+        finally:
+            given_up = writing.cancel()
+        if given_up:
+            raise Cancelled("the responses are not read; the stream is given up")
+        writing.result()
 
 
 async def _read_one(context: Context) -> TtsRequest | None:
-    request: object = await context.read()
+    try:
+        request: object = await context.read()
+    except DecodeError:
+        raise InvalidRequest("a message is not a TtsRequest of ollama_tts.v1") from None
     return request if isinstance(request, TtsRequest) else None
 
 

@@ -63,7 +63,8 @@ def test_a_refusal_right_behind_a_turns_end_is_told_at_once(own_rpc: Rpc) -> Non
 
 
 def test_what_is_no_message_is_refused(own_rpc: Rpc) -> None:
-    method = own_rpc.channel.stream_stream("/ollama_tts.v1.Tts/Synthesize")
+    name = "/ollama_tts.v1.Tts/Synthesize"
+    method: grpc.StreamStreamMultiCallable[bytes, bytes] = own_rpc.channel.stream_stream(name)
     call = method(iter([b"\xff\xff\x01abc"]), timeout=60)
     with pytest.raises(grpc.RpcError):
         next(call)

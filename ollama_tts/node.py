@@ -32,6 +32,7 @@ from ollama_tts.service.routing import Routing
 from ollama_tts.service.sounds import SoundService
 from ollama_tts.service.speech import Records, SpeechService
 from ollama_tts.service.spoken import SpokenService
+from ollama_tts.service.swaps import Swaps
 from ollama_tts.service.turns import counting_turns
 from ollama_tts.store.store import Store
 from ollama_tts.traces import make_traces
@@ -56,12 +57,14 @@ class Node:
         )
         self.scheduler = Scheduler(settings, self.catalog, self.metrics)
         self.registries = Registries(settings, self.store.blobs)
+        swaps = Swaps(self.store, self.scheduler)
         self.models = ModelService(
             self.store,
             self.scheduler,
-            PullService(self.store, self.catalog, self.registries, self._create),
+            PullService(self.store, self.catalog, self.registries, self._create, swaps=swaps),
             PushService(self.store, self.registries),
             catalog=self.catalog,
+            swaps=swaps,
         )
         self.creates = CreateService(self.store, self.models, self.catalog)
         self.sounds = SoundMemory(_cache(settings), self.metrics)

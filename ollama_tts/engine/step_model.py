@@ -95,7 +95,8 @@ class Job:
     `kind` "speech" draws audio codes (any codebook's end token ends it); "text" draws ids of the
     text vocabulary until the refine stage's end token, and makes no sound. `seed` is an unsigned
     64-bit number. `min_tokens` and `max_tokens` bound what is generated;
-    `len(prompt) + max_tokens` is at most the geometry's `positions`.
+    `len(prompt) + max_tokens` is at most the geometry's `positions`. `adapter` is what the model
+    lays over its weights for this job, in the model's own form; None: nothing.
     """
 
     prompt: Prompt
@@ -104,6 +105,7 @@ class Job:
     max_tokens: int
     min_tokens: int = 0
     kind: Literal["speech", "text"] = "speech"
+    adapter: object = None
 
 
 @dataclass(frozen=True, slots=True)

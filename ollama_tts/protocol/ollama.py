@@ -248,7 +248,10 @@ class ListResponse(Wire, kw_only=True):
 
 
 class RunningModel(Wire, kw_only=True):
-    """One entry of /api/ps."""
+    """One entry of /api/ps.
+
+    `shares` is ours: the row whose memory this model speaks on; `size` is then what it adds.
+    """
 
     name: str
     model: str
@@ -258,6 +261,7 @@ class RunningModel(Wire, kw_only=True):
     expires_at: datetime
     size_vram: int
     context_length: int
+    shares: str = ""
 
 
 class ProcessResponse(Wire, kw_only=True):

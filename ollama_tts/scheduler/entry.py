@@ -10,6 +10,7 @@ from ollama_tts.options import LoadOptions
 from ollama_tts.scheduler.admission import Claim
 from ollama_tts.scheduler.clock import Timer
 from ollama_tts.scheduler.drain import DrainRate
+from ollama_tts.scheduler.views import Views
 from ollama_tts.store.model import LocalModel
 
 State = Literal["loading", "ready", "closing"]
@@ -19,19 +20,23 @@ State = Literal["loading", "ready", "closing"]
 class Entry:
     """One model in memory.
 
-    `model` is the one that had it loaded; others with the same `weights_key` share it. `speaking`
+    `key` is what those that share it have in common (`key_of`), `model` the one that had it
+    loaded, as it is now, `views` what each of them speaks on once it is ready. `speaking`
     are the requests that speak on it, of about `slots` at most (`admission.places`); `drain` is
     how fast they have been going. `keep_alive_s` is how long it stays
     when nobody does (inf: for ever). `expires_at_s` is set while that runs. `dead`: its engine
-    has ended, nobody gets it any more.
+    has ended, nobody gets it any more. `warming` is set once its load has ended, where somebody
+    waits for that alone.
     """
 
+    key: str
     model: LocalModel
     options: LoadOptions
     keep_alive_s: float
     began_s: float
     state: State = "loading"
     runner: Runner | None = None
+    views: Views | None = None
     slots: int = 0
     speaking: list[Claim] = field(default_factory=list)
     drain: DrainRate = field(default_factory=DrainRate)
@@ -39,12 +44,8 @@ class Entry:
     ready_s: float = math.inf
     expires_at_s: float | None = None
     timer: Timer | None = None
+    warming: asyncio.Event | None = None
     closed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def key(self) -> str:
-        """What models that share it have in common."""
-        return self.model.weights_key
 
     @property
     def leases(self) -> int:
@@ -59,6 +60,16 @@ class Entry:
     def fits(self, options: LoadOptions) -> bool:
         """Whether a request with these options can speak on it (now or when it is loaded)."""
         return self.state != "closing" and not self.dead and same_load(self.options, options)
+
+    def follow(self, model: LocalModel) -> None:
+        """A model is about to speak on it; it may be what its own name means by now."""
+        if model.name == self.model.name and model.modified_at >= self.model.modified_at:
+            self.model = model
+
+    def warmed(self) -> None:
+        """Its load has ended, in whatever way."""
+        if self.warming is not None:
+            self.warming.set()
 
     def stop_timer(self) -> None:
         """Call the running timer off, if there is one."""

@@ -50,13 +50,14 @@ class Line:
         options: LoadOptions,
         terms: Terms,
         *,
+        key: str,
         keep_alive_s: float | None,
         now_s: float,
     ) -> Waiter:
-        """One more."""
+        """One more, for the model in memory that `key` stands for."""
         self._arrived += 1
         waiter = Waiter(
-            key=model.weights_key,
+            key=key,
             terms=terms,
             number=self._arrived,
             since_s=now_s,

@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from ollama_tts.backends.base import Batching, Runner
 from ollama_tts.config import Settings
@@ -15,29 +15,24 @@ from ollama_tts.errors import Busy, Cancelled, EngineDead, LoadFailed, OllamaTTS
 from ollama_tts.metrics import Metrics
 from ollama_tts.options import LoadOptions
 from ollama_tts.scheduler.admission import Terms
+from ollama_tts.scheduler.chores import Chores
 from ollama_tts.scheduler.clock import Clock
 from ollama_tts.scheduler.entry import Entry
+from ollama_tts.scheduler.key import Kept, Keys, serves
+from ollama_tts.scheduler.lease import Lease, lease_of
 from ollama_tts.scheduler.line import Line
 from ollama_tts.scheduler.loading import Backends, Load, Outcome
 from ollama_tts.scheduler.policy import Plan, decide
 from ollama_tts.scheduler.queue import Waiter
 from ollama_tts.scheduler.snapshot import LoadedModel, snapshot
+from ollama_tts.scheduler.succession import Succession
+from ollama_tts.scheduler.views import Views
 from ollama_tts.store.model import LocalModel
 
 log = logging.getLogger(__name__)
 
 DEFAULT_MAX_LOADED = 3
 ORDINARY = Terms()
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to speak on a loaded model. `load_ns` and `queued_ns`: what it was waited for."""
-
-    runner: Runner
-    model: LocalModel
-    load_ns: int
-    queued_ns: int
 
 
 def _utc_now() -> datetime:
@@ -58,6 +53,7 @@ class Scheduler:
     ) -> None:
         self._settings = settings
         self._backends = backends
+        self._keys = Keys(backends)
         self._metrics = metrics
         self._given_clock = clock
         self._now = now
@@ -65,7 +61,14 @@ class Scheduler:
         self._loads: dict[str, Load] = {}
         self._line = Line(settings, self._entries, self._advance)
         self._alone: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._chores = Chores()
+        self.succession = Succession(
+            self._entries,
+            self._keys,
+            begin=self._begin,
+            roomy=self._roomy,
+            forget=self._forget_loads,
+        )
         self._past_back_offs = 0
         self._shut = False
 
@@ -109,12 +112,17 @@ class Scheduler:
             OutOfMemory: It does not fit, not even alone.
             InvalidRequest: Its files are damaged, or nothing here loads them.
         """
+        key = await self._keys.of(model, options)
         if self._shut:
             raise Busy("the server is shutting down")
-        waiter = self._arrive(model, options, keep_alive_s, terms)
+        waiter = self._arrive(key, model, options, terms=terms, keep_alive_s=keep_alive_s)
         entry = await self._granted(waiter)
         try:
-            yield self._lease_of(waiter, entry)
+            assert entry.views is not None
+            runner = await entry.views.of(model)
+            lease = lease_of(waiter, entry, runner, self._clock.time())
+            self._metrics.queued(lease.queued_ns / 1e9)
+            yield lease
         except EngineDead:
             entry.dead = True
             raise
@@ -130,13 +138,24 @@ class Scheduler:
 
         Returns when it is gone, or when it is known that others must end first.
         """
-        entry = self._entries.get(model.weights_key)
-        if entry is None:
-            return
-        entry.keep_alive_s = 0
+        await self._let_go([e for e in self._entries.values() if serves(e.key, model)])
+
+    async def keep_only(self, stored: Iterable[LocalModel]) -> None:
+        """Let go, as `unload` does, of all that none of the `stored` models speaks on."""
+        kept = Kept(stored)
+        for entry in self._entries.values():
+            if entry.views is not None:
+                entry.views.keep(partial(kept.view, entry.key))
+        await self._let_go([e for e in self._entries.values() if not kept.model(e.key)])
+
+    async def _let_go(self, entries: Iterable[Entry]) -> None:
+        leaving = list(entries)
+        for entry in leaving:
+            entry.keep_alive_s = 0
         self._advance()
-        if entry.state == "closing":
-            await entry.closed.wait()
+        for entry in leaving:
+            if entry.state == "closing":
+                await entry.closed.wait()
 
     def loaded(self) -> list[LoadedModel]:
         """What is in memory or on its way in, the one that stays longest first."""
@@ -154,7 +173,7 @@ class Scheduler:
         for entry in list(self._entries.values()):
             if entry.state == "ready":
                 self._close(entry)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._chores.finish()
 
     # the queue
 
@@ -166,11 +185,23 @@ class Scheduler:
     def _max_loaded(self) -> int:
         return self._settings.max_loaded_models or DEFAULT_MAX_LOADED
 
+    def _roomy(self) -> bool:
+        loading = any(entry.state == "loading" for entry in self._entries.values())
+        return not (self._shut or loading) and len(self._entries) < self._max_loaded
+
     def _arrive(
-        self, model: LocalModel, options: LoadOptions, keep_alive_s: float | None, terms: Terms
+        self,
+        key: str,
+        model: LocalModel,
+        options: LoadOptions,
+        *,
+        terms: Terms,
+        keep_alive_s: float | None,
     ) -> Waiter:
         now_s = self._clock.time()
-        waiter = self._line.join(model, options, terms, keep_alive_s=keep_alive_s, now_s=now_s)
+        waiter = self._line.join(
+            model, options, terms, key=key, keep_alive_s=keep_alive_s, now_s=now_s
+        )
         plan = self._plan()
         if plan.load is not waiter and all(granted is not waiter for granted, _ in plan.grants):
             self._line.keep_short(waiter, now_s)
@@ -195,17 +226,13 @@ class Scheduler:
         self._forget_loads()
         self._advance()
 
+    def _wanted(self, entry: Entry) -> bool:
+        """Whether anyone waits for a model that is loading."""
+        waiting = any(self._wants(waiter, entry) for waiter in self._line.waiting)
+        return waiting or entry.warming is not None
+
     def _wants(self, waiter: Waiter, entry: Entry) -> bool:
         return waiter.key == entry.key and entry.fits(waiter.options)
-
-    def _lease_of(self, waiter: Waiter, entry: Entry) -> Lease:
-        assert entry.runner is not None
-        waited_s = self._clock.time() - waiter.since_s
-        load_s = max(0.0, entry.ready_s - max(waiter.since_s, entry.began_s))
-        load_ns = int(min(load_s, waited_s) * 1e9)
-        queued_ns = max(0, int(waited_s * 1e9) - load_ns)
-        self._metrics.queued(queued_ns / 1e9)
-        return Lease(entry.runner, entry.model, load_ns, queued_ns)
 
     def _release(self, waiter: Waiter, entry: Entry) -> None:
         now_s = self._clock.time()
@@ -249,25 +276,33 @@ class Scheduler:
         if not self._line.grant(waiter, entry, self._clock.time()):
             return
         entry.stop_timer()
+        entry.follow(waiter.model)
         if waiter.keep_alive_s is not None:
             entry.keep_alive_s = _kept_s(waiter.keep_alive_s)
 
     def _load(self, waiter: Waiter) -> None:
-        now_s = self._clock.time()
         keep_alive_s = waiter.keep_alive_s
         if keep_alive_s is None:
             keep_alive_s = self._settings.keep_alive_s
+        self._begin(waiter.key, waiter.model, waiter.options, keep_alive_s)
+
+    def _begin(
+        self, key: str, model: LocalModel, options: LoadOptions, keep_alive_s: float
+    ) -> Entry:
+        now_s = self._clock.time()
         entry = Entry(
-            model=waiter.model,
-            options=waiter.options,
+            key=key,
+            model=model,
+            options=options,
             keep_alive_s=_kept_s(keep_alive_s),
             began_s=now_s,
         )
-        self._entries[entry.key] = entry
-        self._loads[entry.key] = Load(self._backends, entry.model, entry.options, self._load_ended)
+        self._entries[key] = entry
+        self._loads[key] = Load(self._backends, model, options, partial(self._load_ended, key))
         timeout_s = self._settings.load_timeout_s
         if 0 < timeout_s < math.inf:
             entry.timer = self._clock.call_at(now_s + timeout_s, lambda: self._late(entry))
+        return entry
 
     def _late(self, entry: Entry) -> None:
         """A load took too long: who waits for it hears so, and others may load."""
@@ -279,19 +314,20 @@ class Scheduler:
     def _forget_loads(self) -> None:
         """Give up on loads that nobody waits for any more."""
         for key, load in self._loads.items():
-            if not any(self._wants(waiter, self._entries[key]) for waiter in self._line.waiting):
+            if not self._wanted(self._entries[key]):
                 load.give_up()
 
     def _abandon(self, key: str) -> None:
         """Do as if a load had never been; what it gives one day is closed at once."""
         self._loads.pop(key).give_up()
-        self._entries.pop(key).stop_timer()
+        entry = self._entries.pop(key)
+        entry.stop_timer()
+        entry.warmed()
 
-    def _load_ended(self, load: Load, outcome: Outcome) -> None:
-        key = load.model.weights_key
+    def _load_ended(self, key: str, load: Load, outcome: Outcome) -> None:
         if self._loads.get(key) is not load:
             if not isinstance(outcome, OllamaTTSError):
-                self._spawn(outcome.close())
+                self._chores.begin(outcome.close())
             return
         del self._loads[key]
         entry = self._entries[key]
@@ -300,17 +336,21 @@ class Scheduler:
             self._load_failed(entry, outcome, given_up=load.given_up)
         else:
             self._load_succeeded(entry, outcome)
+        entry.warmed()
         self._advance()
 
     def _load_succeeded(self, entry: Entry, runner: Runner) -> None:
         entry.runner = runner
+        entry.views = Views(runner, entry.model)
         entry.slots = self._settings.num_parallel or max(1, runner.traits.slots)
         entry.state = "ready"
         entry.ready_s = self._clock.time()
         self._alone.discard(entry.key)
         self._metrics.loaded(entry.ready_s - entry.began_s)
         log.info("loaded %s in %.2f s", entry.model.name.short, entry.ready_s - entry.began_s)
-        if not any(self._wants(waiter, entry) for waiter in self._line.waiting):
+        if entry.warming is not None:
+            self._start_timer(entry, entry.ready_s)
+        elif not self._wanted(entry):
             entry.keep_alive_s = 0
 
     def _load_failed(self, entry: Entry, error: OllamaTTSError, *, given_up: bool) -> None:
@@ -331,7 +371,7 @@ class Scheduler:
     def _close(self, entry: Entry) -> None:
         entry.state = "closing"
         entry.stop_timer()
-        self._spawn(self._closing(entry))
+        self._chores.begin(self._closing(entry))
 
     async def _closing(self, entry: Entry) -> None:
         assert entry.runner is not None
@@ -343,16 +383,6 @@ class Scheduler:
             del self._entries[entry.key]
             entry.closed.set()
             self._advance()
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._spawned)
-
-    def _spawned(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            log.error("closing a model failed: %r", error)
 
 
 def _kept_s(keep_alive_s: float) -> float:

@@ -1,6 +1,6 @@
 """`LoadedModel`: what `ps` shows of a model in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,12 +12,22 @@ FOREVER = timedelta(days=100_000)  # 273 years: clients print it as "Forever" an
 
 
 @dataclass(frozen=True, slots=True)
+class Guest:
+    """A model that speaks on another one's weights, and what it adds to them in memory."""
+
+    model: LocalModel
+    size_bytes: int
+    vram_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedModel:
     """One model in memory, or on its way in.
 
     `name` and `digest` are those of the model that had it loaded. `expires_at` lies around the
     year 2300 for one that is kept for ever, and not in the future for one that is on its way
     out. `context_length` is the voice's longest utterance. `active` counts requests that speak.
+    `guests` have adapters of their own; `size_bytes` does not hold what they add.
     """
 
     model: LocalModel
@@ -28,6 +38,7 @@ class LoadedModel:
     active: int
     loading: bool
     notes: Mapping[str, str]
+    guests: tuple[Guest, ...] = ()
 
     @property
     def name(self) -> ModelName:
@@ -54,7 +65,14 @@ def snapshot(entry: Entry, now_s: float, now: datetime) -> LoadedModel:
         active=entry.leases,
         loading=entry.state == "loading",
         notes=traits.notes if traits else {},
+        guests=tuple(_guests(entry)),
     )
+
+
+def _guests(entry: Entry) -> Iterator[Guest]:
+    for model, runner in entry.views.guests() if entry.views is not None else ():
+        memory = runner.memory
+        yield Guest(model, memory.total_bytes, memory.vram_bytes)
 
 
 def _remaining(entry: Entry, now_s: float) -> timedelta:

@@ -27,8 +27,8 @@ from ollama_tts.service.quantize import written
 from ollama_tts.service.recipe import Info, Recipe, read_recipe
 from ollama_tts.service.routing import check_split
 from ollama_tts.store import manifests
-from ollama_tts.store.blobs import BlobWriter, settled
-from ollama_tts.store.contents import file_name
+from ollama_tts.store.blobs import BlobWriter
+from ollama_tts.store.contents import FILE_TYPES, file_name
 from ollama_tts.store.manifests import Layer, encode_manifest, parse_manifest
 from ollama_tts.store.model import LocalModel, ModelConfig
 from ollama_tts.store.store import Store
@@ -73,7 +73,8 @@ class CreateService:
                 verb = "creating new" if fresh else "using existing"
                 yield Progress(f"{verb} layer {layer.digest}")
             yield Progress("writing manifest")
-            await settled(partial(self._commit, recipe.name, draft, writer))
+            commit = partial(self._commit, recipe.name, draft, writer)
+            await self._models.swaps.change(recipe.name, commit)
         yield Progress("success")
 
     async def _converted(
@@ -124,6 +125,8 @@ class CreateService:
         for name, digest in recipe.adapters.items():
             weights.check_adapter(name, self._path(digest))
             draft.put_file(Layer(manifests.ADAPTER, digest, self._size(digest), name))
+        if recipe.adapters and config.model_format == "chattts":
+            weights.check_adapters(draft.paths(*FILE_TYPES), draft.paths(manifests.ADAPTER))
         _texts(draft, recipe, base)
         config = self._planned(draft, recipe, config)
         self._parameters(draft, recipe, base, config)

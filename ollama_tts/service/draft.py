@@ -1,5 +1,7 @@
 """`Draft`: a manifest in the making, layer by layer; nothing of it is on disk but old blobs."""
 
+from pathlib import Path
+
 from ollama_tts.backends.base import Conversion
 from ollama_tts.names import Digest
 from ollama_tts.store import manifests
@@ -50,6 +52,11 @@ class Draft:
     def weights(self) -> list[Layer]:
         """The files that the model itself is made of."""
         return [layer for layer in self._files if layer.media_type in FILE_TYPES]
+
+    def paths(self, *media_types: str) -> dict[str, Path]:
+        """The files of these types by name."""
+        chosen = (layer for layer in self._files if layer.media_type in media_types)
+        return {file_name(layer): self._store.blobs.path(layer.digest) for layer in chosen}
 
     def plan(self, conversion: Conversion) -> None:
         """Let the weights be written anew so; `put_weights` takes what comes of it."""

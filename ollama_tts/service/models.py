@@ -5,7 +5,7 @@ Error texts differ by endpoint, as Ollama's do. Disk work runs in threads.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from ollama_tts.backends.base import Facts
@@ -23,11 +23,12 @@ from ollama_tts.protocol.ollama import (
     ShowRequest,
     ShowResponse,
 )
-from ollama_tts.scheduler import Scheduler
+from ollama_tts.scheduler import LoadedModel, Scheduler
 from ollama_tts.service.events import Progress
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
 from ollama_tts.service.shown import details, listed, shown
+from ollama_tts.service.swaps import Swaps
 from ollama_tts.store.model import LocalModel
 from ollama_tts.store.store import Store
 
@@ -45,10 +46,12 @@ class ModelService:
         pushes: PushService,
         *,
         catalog: Catalog,
+        swaps: Swaps,
     ) -> None:
         self._store = store
         self._catalog = catalog
         self._scheduler = scheduler
+        self.swaps = swaps
         self._pulls = pulls
         self._pushes = pushes
 
@@ -64,7 +67,7 @@ class ModelService:
             raise ModelNotFound("model '' not found")
         name = ModelName.parse_reference(text)
         try:
-            return self._store.get(name)
+            return self.swaps.still(name) or self._store.get(name)
         except ModelNotFound as error:
             hint = self._pulls.extra_hint(name)
             raise ModelNotFound(f"model '{text}' not found{hint}") from error
@@ -77,19 +80,7 @@ class ModelService:
     def ps(self) -> ProcessResponse:
         """The models in memory, the one that stays longest first."""
         return ProcessResponse(
-            models=[
-                RunningModel(
-                    name=entry.name.short,
-                    model=entry.name.short,
-                    size=entry.size_bytes,
-                    digest=entry.digest.hex,
-                    details=details(entry.model),
-                    expires_at=entry.expires_at.astimezone(),
-                    size_vram=entry.vram_bytes,
-                    context_length=entry.context_length,
-                )
-                for entry in self._scheduler.loaded()
-            ]
+            models=[each for entry in self._scheduler.loaded() for each in _running(entry)]
         )
 
     async def show(self, request: ShowRequest) -> ShowResponse:
@@ -124,7 +115,7 @@ class ModelService:
         source = _name(request.source, f'source "{request.source}" is invalid')
         destination = _name(request.destination, f'destination "{request.destination}" is invalid')
         try:
-            await asyncio.to_thread(self._store.copy, source, destination)
+            await self.swaps.change(destination, lambda: self._store.copy(source, destination))
         except ModelNotFound as error:
             raise ModelNotFound(f'model "{request.source}" not found') from error
 
@@ -142,19 +133,11 @@ class ModelService:
         if not asked:
             raise InvalidRequest("model is required")
         name = _reference(asked, f'name "{asked}" is invalid')
-        loaded = [entry.model for entry in self._scheduler.loaded()]
         try:
-            orphans = await asyncio.to_thread(self._delete, name, loaded)
+            await asyncio.to_thread(self._store.delete, name)
         except ModelNotFound as error:
             raise ModelNotFound(f"model '{asked}' not found") from error
-        for model in orphans:
-            await self._scheduler.unload(model)
-
-    def _delete(self, name: ModelName, loaded: Sequence[LocalModel]) -> Sequence[LocalModel]:
-        """Delete; gives those of `loaded` whose weights no stored model has any more."""
-        self._store.delete(name)
-        kept = {model.weights_key for model in self._store.list()}
-        return [model for model in loaded if model.weights_key not in kept]
+        await self.swaps.let_go()
 
     def pull(self, request: PullRequest) -> AsyncGenerator[Progress]:
         """`PullService.pull`."""
@@ -163,6 +146,29 @@ class ModelService:
     def push(self, request: PushRequest) -> AsyncGenerator[Progress]:
         """`PushService.push`."""
         return self._pushes.push(request)
+
+
+def _running(entry: LoadedModel) -> list[RunningModel]:
+    """The rows of ps for one loaded model: the one that had it loaded, then its guests.
+
+    The first row's sizes are those of what all share; a guest's are what it adds.
+    """
+    memory = [(entry.model, entry.size_bytes, entry.vram_bytes)]
+    memory += [(guest.model, guest.size_bytes, guest.vram_bytes) for guest in entry.guests]
+    return [
+        RunningModel(
+            name=model.name.short,
+            model=model.name.short,
+            size=size,
+            digest=model.digest.hex,
+            details=details(model),
+            expires_at=entry.expires_at.astimezone(),
+            size_vram=vram,
+            context_length=entry.context_length,
+            shares="" if model is entry.model else entry.name.short,
+        )
+        for model, size, vram in memory
+    ]
 
 
 def _name(text: str, refusal: str) -> ModelName:

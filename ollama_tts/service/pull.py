@@ -28,6 +28,7 @@ from ollama_tts.registry.registries import Registries
 from ollama_tts.registry.trust import take_login
 from ollama_tts.service import hub_files, weights
 from ollama_tts.service.events import Progress
+from ollama_tts.service.swaps import Swaps
 from ollama_tts.store import manifests
 from ollama_tts.store.contents import FILE_TYPES
 from ollama_tts.store.manifests import Manifest
@@ -41,8 +42,17 @@ _KEPT = (ModelNotFound, Unauthorized, Forbidden, StoreFailed)
 class PullService:
     """Pulls for one store. `make` turns files that are in the store into a model."""
 
-    def __init__(self, store: Store, catalog: Catalog, registries: Registries, make: Make) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        registries: Registries,
+        make: Make,
+        *,
+        swaps: Swaps,
+    ) -> None:
         self._store = store
+        self._swaps = swaps
         self._catalog = catalog
         self._registries = registries
         self._make = make
@@ -85,7 +95,7 @@ class PullService:
             yield _whole(layer.digest, layer.size_bytes)
         yield Progress("verifying sha256 digest")
         yield Progress("writing manifest")
-        await asyncio.to_thread(self._store.install, package)
+        await self._swaps.change(package.name, lambda: self._store.install(package))
         yield Progress("success")
 
     async def _from_registry(
@@ -104,7 +114,7 @@ class PullService:
         yield Progress("verifying sha256 digest")
         await asyncio.to_thread(self._refuse_pickles, manifest)
         yield Progress("writing manifest")
-        unused = await asyncio.to_thread(self._adopt, name, data, set(layers))
+        unused = await self._swaps.change(name, lambda: self._adopt(name, data, set(layers)))
         if unused:
             yield Progress("removing unused layers")
         yield Progress("success")

@@ -8,8 +8,10 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from ollama_tts.backends.chattts.clip import is_recording, read_mono, text_beside
 from ollama_tts.backends.chattts.config import ChatTTSConfig
 from ollama_tts.backends.chattts.layout import REQUIRED
+from ollama_tts.backends.chattts.lora_files import plan_lora
 from ollama_tts.backends.chattts.sources import gguf_name, open_source, read_config
 from ollama_tts.errors import InvalidRequest, InvalidWeights
 from ollama_tts.store import manifests
@@ -69,6 +71,22 @@ def check_adapter(name: str, path: Path) -> None:
         check_gguf(path, name)
     elif PurePosixPath(name).suffix.lower() == ".safetensors":
         check_safetensors(path, name)
+
+
+def check_adapters(files: Mapping[str, Path], adapters: Mapping[str, Path]) -> None:
+    """Refuse adapters that a chattts model of these files cannot speak with.
+
+    Raises:
+        InvalidWeights: A LoRA that does not fit the model, or a file that is no voice; its name
+            and what is wrong with it.
+    """
+    plan_lora(adapters, read_config(files))
+    for name, path in adapters.items():
+        if PurePosixPath(name).suffix.lower() == ".gguf":
+            raise InvalidWeights(f"{name}: a LoRA is read from PEFT's safetensors, not from GGUF")
+        if is_recording(name):
+            read_mono(path, name)
+            text_beside(name, adapters)
 
 
 def _start(path: Path) -> bytes:

@@ -28,7 +28,7 @@ from ollama_tts.store.blobs import Blobs
 from ollama_tts.store.config_blob import MAX_CONFIG_BYTES, decode_config
 from ollama_tts.store.layout import Layout
 from ollama_tts.store.manifests import Layer, Manifest
-from ollama_tts.store.model import LocalModel, Message, ModelConfig
+from ollama_tts.store.model import LocalModel, Message
 from ollama_tts.store.shelf import Shelved
 
 _T = TypeVar("_T")
@@ -54,13 +54,14 @@ def assemble(shelved: Shelved, blobs: Blobs, layout: Layout) -> LocalModel:
     config = decode_config(blobs.read(manifest.config.digest, MAX_CONFIG_BYTES))
     template = _texts(blobs, manifest.of(manifests.TEMPLATE, manifests.PROMPT))
     system = _texts(blobs, manifest.of(manifests.SYSTEM))
+    adapters = list(manifest.of(manifests.ADAPTER))
     return LocalModel(
         name=shelved.name,
         digest=shelved.digest,
-        weights_key=weights_key(config, manifest),
+        weights_key=_key(config.model_format, manifest.of(*FILE_TYPES)),
         config=config,
         files=_paths(layout, manifest.of(*FILE_TYPES)),
-        adapters=_paths(layout, manifest.of(manifests.ADAPTER)),
+        adapters=_paths(layout, adapters),
         parameters=_parameters(blobs, manifest),
         template=template[-1] if template else "",
         system=system[-1] if system else "",
@@ -68,17 +69,14 @@ def assemble(shelved: Shelved, blobs: Blobs, layout: Layout) -> LocalModel:
         messages=_messages(blobs, manifest),
         size_bytes=manifest.size_bytes,
         modified_at=shelved.modified_at,
+        adapters_key=_key("", adapters) if adapters else "",
     )
 
 
-def weights_key(config: ModelConfig, manifest: Manifest) -> str:
-    """Equal for two models that can share one loaded runner: same format, files and adapters."""
-    lines = [config.model_format]
-    for layer in manifest.of(*FILE_TYPES, manifests.ADAPTER):
-        adapter = layer.media_type == manifests.ADAPTER
-        lines.append(f"{'adapter' if adapter else 'file'} {layer.digest} {layer.name}")
-    lines[1:] = sorted(lines[1:])
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+def _key(model_format: str, layers: Iterable[Layer]) -> str:
+    """Equal for two models of one format with the same files."""
+    lines = sorted(f"{layer.digest} {layer.name}" for layer in layers)
+    return hashlib.sha256("\n".join([model_format, *lines]).encode()).hexdigest()
 
 
 def file_name(layer: Layer) -> str:

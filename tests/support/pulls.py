@@ -19,6 +19,7 @@ from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
+from ollama_tts.service.swaps import Swaps
 from ollama_tts.store.store import Store
 from tests.support.stores import commit
 
@@ -115,12 +116,15 @@ def place(
         return creates.create(request)
 
     catalog = Catalog()
+    scheduler = Scheduler(settings, catalog, Metrics())
+    swaps = Swaps(store, scheduler)
     models = ModelService(
         store,
-        Scheduler(settings, catalog, Metrics()),
-        PullService(store, catalog, reached, make),
+        scheduler,
+        PullService(store, catalog, reached, make, swaps=swaps),
         PushService(store, reached),
         catalog=catalog,
+        swaps=swaps,
     )
     creates = CreateService(store, models, catalog)
     return Place(store, reached, models, pauses, models_dir / "blobs")

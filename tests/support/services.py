@@ -16,6 +16,7 @@ from ollama_tts.service.events import Progress
 from ollama_tts.service.models import ModelService
 from ollama_tts.service.pull import PullService
 from ollama_tts.service.push import PushService
+from ollama_tts.service.swaps import Swaps
 from ollama_tts.store.model import LocalModel
 from ollama_tts.store.store import Store
 from tests.support.stores import upload
@@ -67,12 +68,14 @@ def services(models_dir: Path) -> Services:
     def make(request: CreateRequest) -> AsyncIterator[Progress]:
         return creates.create(request)
 
+    swaps = Swaps(store, scheduler)
     models = ModelService(
         store,
         scheduler,
-        PullService(store, catalog, registries, make),
+        PullService(store, catalog, registries, make, swaps=swaps),
         PushService(store, registries),
         catalog=catalog,
+        swaps=swaps,
     )
     creates = CreateService(store, models, catalog)
     return Services(store, scheduler, models, creates)

@@ -9,17 +9,17 @@ from ollama_tts.backends.base import Memory
 from ollama_tts.backends.chattts import loading
 from ollama_tts.backends.chattts.config import ChatTTSConfig
 from ollama_tts.backends.chattts.estimate import estimate, estimate_reference, fitted
+from ollama_tts.backends.chattts.lora import TunedCheckpoint, read_lora
+from ollama_tts.backends.chattts.lora_files import lora_names
 from ollama_tts.backends.chattts.prompt import Prompter
-from ollama_tts.backends.chattts.recording import RecordingEncoder
 from ollama_tts.backends.chattts.reference_runner import ReferenceRunner
-from ollama_tts.backends.chattts.runner import ChatTTSRunner
+from ollama_tts.backends.chattts.runner import Body, ChatTTSRunner, laid_lora, voice_book
 from ollama_tts.backends.chattts.self_test import self_test
 from ollama_tts.backends.chattts.step_model import TorchStepModel
-from ollama_tts.backends.chattts.voices import VoiceBook
 from ollama_tts.backends.chattts.weights import Checkpoint, read_config
 from ollama_tts.engine.loop import Engine
 from ollama_tts.engine.step_model import StepModel
-from ollama_tts.errors import InvalidWeights
+from ollama_tts.errors import InvalidWeights, Unsupported
 from ollama_tts.options import LoadOptions
 from ollama_tts.store.model import LocalModel
 
@@ -53,26 +53,63 @@ class ChatTTSBackend:
         """
         began_s = time.monotonic()
         checkpoint = Checkpoint(model.files)
-        config = checkpoint.config
-        prompter = Prompter(checkpoint.tokenizer, config.gpt.num_vq)
-        if prompter.vocabulary > config.gpt.num_text_tokens:
-            raise InvalidWeights(
-                f"the tokenizer has {prompter.vocabulary} entries, "
-                f"the model {config.gpt.num_text_tokens}"
-            )
-        voices = VoiceBook(
-            config, checkpoint.speakers(), model.adapters, RecordingEncoder(checkpoint)
-        )
+        prompter = _prompter(checkpoint)
+        voices = voice_book(checkpoint, model.adapters)
         if options.backend == "reference":
+            _refuse_lora(model)
             return ReferenceRunner(checkpoint, prompter, voices, loading.device_of(options))
-        choice = _choose(config, options)
+        choice = _choose(checkpoint.config, options)
+        merged = _merges(model, choice)
+        laid = None if merged else laid_lora(checkpoint, model.adapters, choice)
         logger.info("loading %s: %s", model.name.short, choice.notes)
-        step_model = loading.build(checkpoint, choice, text_end=prompter.refine_end)
+        weights = _tuned(checkpoint, model) if merged else checkpoint
+        step_model = loading.build(weights, choice, text_end=prompter.refine_end)
         logger.info("loading %s: warming up", model.name.short)
         _warm_up(step_model, prompter, choice)
         logger.info("loaded %s in %.1f s", model.name.short, time.monotonic() - began_s)
         engine = Engine(step_model, name=model.name.short)
-        return ChatTTSRunner(engine, step_model, prompter, voices, choice=choice)
+        body = Body(engine, step_model, prompter, checkpoint, choice, merged)
+        return ChatTTSRunner(body, voices, laid)
+
+    def merges(self, model: LocalModel, options: LoadOptions) -> bool:
+        """Whether the model needs weights of its own for its adapters; see `Merging.merges`.
+
+        Raises:
+            InvalidWeights: The model's config is damaged.
+            Unsupported: The backend that was asked for speaks without LoRA.
+        """
+        if options.backend == "reference":
+            _refuse_lora(model)
+            return bool(model.adapters)
+        if not lora_names(model.adapters):
+            return False
+        return _merges(model, loading.choose(read_config(model.files), options))
+
+
+def _prompter(checkpoint: Checkpoint) -> Prompter:
+    config = checkpoint.config
+    prompter = Prompter(checkpoint.tokenizer, config.gpt.num_vq)
+    if prompter.vocabulary > config.gpt.num_text_tokens:
+        raise InvalidWeights(
+            f"the tokenizer has {prompter.vocabulary} entries, "
+            f"the model {config.gpt.num_text_tokens}"
+        )
+    return prompter
+
+
+def _merges(model: LocalModel, choice: loading.Choice) -> bool:
+    """The native step keeps weights packed: a LoRA becomes part of them. Torch lays it over."""
+    return choice.implementation == "native" and bool(lora_names(model.adapters))
+
+
+def _tuned(checkpoint: Checkpoint, model: LocalModel) -> Checkpoint:
+    lora = read_lora(model.adapters, checkpoint.config)
+    return checkpoint if lora is None else TunedCheckpoint(model.files, lora)
+
+
+def _refuse_lora(model: LocalModel) -> None:
+    if lora_names(model.adapters):
+        raise Unsupported("backend reference speaks without LoRA; use auto, torch or native")
 
 
 def _choose(config: ChatTTSConfig, options: LoadOptions) -> loading.Choice:

@@ -17,6 +17,7 @@ from ollama_tts.backends.chattts import layout
 from ollama_tts.backends.chattts.config import GPTConfig
 from ollama_tts.backends.chattts.kv_cache import BlockCache, KVCache
 from ollama_tts.backends.chattts.linear import Linear, pack
+from ollama_tts.backends.chattts.lora import TunedRows
 from ollama_tts.backends.chattts.weights import Checkpoint
 
 PREFILL_TILE = 32
@@ -49,6 +50,21 @@ class Layer:
         """Bytes of its weights."""
         matrices = (self.qkv, self.out, self.gate_up, self.down)
         return sum(m.nbytes for m in matrices) + self.norm_attention.nbytes + self.norm_mlp.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Products:
+    """The products of one layer, with what some rows' LoRA adds to them."""
+
+    index: int
+    tile: int
+    tuned: Sequence[TunedRows]
+
+    def __call__(self, part: str, linear: Linear, x: Tensor) -> Tensor:
+        made = linear(x, self.tile)
+        for rows in self.tuned:
+            made = rows.onto(made, self.index, part, (x, self.tile))
+        return made
 
 
 def load_layer(
@@ -101,15 +117,19 @@ class GPT:
         """Bytes of all weights."""
         return sum(layer.nbytes for layer in self.layers) + self._norm.nbytes
 
-    def prefill(self, x: Tensor, cache: KVCache, slot: int, start: int) -> Tensor:
+    def prefill(
+        self, x: Tensor, cache: KVCache, slot: int, start: int, *, tuned: Sequence[TunedRows] = ()
+    ) -> Tensor:
         """Read embeddings float32 [R, H] at positions `start` on; their hidden states [R, H]."""
         made = [
-            self._prefill_tile(x[a - start : b - start], cache, slot, a)
+            self._prefill_tile(x[a - start : b - start], cache, slot, a, tuned=tuned)
             for a, b in _tiles(start, start + x.shape[0])
         ]
         return torch.cat(made)
 
-    def _prefill_tile(self, x: Tensor, cache: KVCache, slot: int, start: int) -> Tensor:
+    def _prefill_tile(
+        self, x: Tensor, cache: KVCache, slot: int, start: int, *, tuned: Sequence[TunedRows]
+    ) -> Tensor:
         """Rows inside one absolute tile of positions."""
         first = start - start % PREFILL_TILE
         stop, end = start + x.shape[0], first + PREFILL_TILE
@@ -127,10 +147,16 @@ class GPT:
             mixed = _attention(queries, seen[0], seen[1], later.to(q.device))
             return mixed[:, start - first : stop - first].transpose(0, 1)
 
-        return self._run(x, positions, attend, PREFILL_TILE)
+        return self._run(x, positions, attend, PREFILL_TILE, tuned=tuned)
 
     def decode(
-        self, x: Tensor, cache: KVCache, slots: Sequence[int], positions: Sequence[int]
+        self,
+        x: Tensor,
+        cache: KVCache,
+        slots: Sequence[int],
+        positions: Sequence[int],
+        *,
+        tuned: Sequence[TunedRows] = (),
     ) -> Tensor:
         """One position of several jobs: embeddings float32 [R, H] → hidden states [R, H].
 
@@ -144,7 +170,9 @@ class GPT:
             ]
             return torch.stack(rows)
 
-        return self._run(x, torch.tensor(positions), attend, self.precision.decode_tile)
+        return self._run(
+            x, torch.tensor(positions), attend, self.precision.decode_tile, tuned=tuned
+        )
 
     def _attend_row(self, kv: Tensor, at: int, qkv: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """One row at position `at`, q, k and v [h, d], over kv [2, h, T, d]."""
@@ -184,16 +212,26 @@ class GPT:
 
         return self._run(x, positions, attend, self.precision.decode_tile)
 
-    def _run(self, x: Tensor, positions: Tensor, attend: Attend, tile: int) -> Tensor:
+    def _run(
+        self,
+        x: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        tile: int,
+        *,
+        tuned: Sequence[TunedRows] = (),
+    ) -> Tensor:
         """All layers over rows [R, H] at `positions` [R]; the final norm included."""
         rope = {d: (c[positions.to(d)], s[positions.to(d)]) for d, (c, s) in self._rope.items()}
         for index, layer in enumerate(self.layers):
+            product = _Products(index, tile, tuned)
             x = x.to(layer.device)
-            qkv = layer.qkv(self._normed(x, layer.norm_attention), tile)
+            qkv = product("qkv", layer.qkv, self._normed(x, layer.norm_attention))
             mixed = attend(index, *self._split(qkv, rope[layer.device]))
-            x = x + layer.out(mixed.float().reshape(x.shape), tile)
-            gate, up = layer.gate_up(self._normed(x, layer.norm_mlp), tile).chunk(2, -1)
-            x = x + layer.down(functional.silu(gate) * up, tile)
+            x = x + product("out", layer.out, mixed.float().reshape(x.shape))
+            gates = product("gate_up", layer.gate_up, self._normed(x, layer.norm_mlp))
+            gate, up = gates.chunk(2, -1)
+            x = x + product("down", layer.down, functional.silu(gate) * up)
         return self._normed(x, self._norm)
 
     def _split(self, qkv: Tensor, rope: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:

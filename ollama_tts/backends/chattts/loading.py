@@ -53,6 +53,10 @@ class Choice:
         folded = torch.bfloat16 if self.device.type == "cuda" else torch.float32
         return names.get(self.quantization, folded)
 
+    def devices(self, layers: int) -> tuple[torch.device, ...]:
+        """The device of each of a model's layers."""
+        return (self.device,) * self.layers_on_gpu + (CPU,) * (layers - self.layers_on_gpu)
+
     @property
     def notes(self) -> dict[str, str]:
         """What `ps` and `show` print."""
@@ -182,16 +186,15 @@ def _native(checkpoint: Checkpoint, choice: Choice, text_end: int) -> NativeStep
 
 def _plan(config: ChatTTSConfig, choice: Choice) -> Plan:
     total = config.gpt.num_hidden_layers
-    on_gpu = choice.layers_on_gpu
     precision = Precision(choice.quantization, choice.compute, _tile(choice))
     return Plan(
         precision=precision,
         device=choice.device,
-        devices=(choice.device,) * on_gpu + (CPU,) * (total - on_gpu),
+        devices=choice.devices(total),
         slots=choice.slots,
         positions=choice.positions,
         threads=choice.threads,
-        block=on_gpu == total,
+        block=choice.layers_on_gpu == total,
         fused_attention=choice.fused_attention,
     )
 

@@ -7,19 +7,14 @@ import importlib
 from pathlib import Path
 
 import numpy as np
-import soundfile
-import soxr
 import torch
 from numpy.typing import NDArray
 
 from ollama_tts.backends.chattts import layout
-from ollama_tts.backends.chattts.config import SAMPLE_RATE_HZ, ChatTTSConfig
+from ollama_tts.backends.chattts.clip import read_mono
 from ollama_tts.backends.chattts.reference import dvae_sizes, quiet
 from ollama_tts.backends.chattts.weights import Checkpoint
 from ollama_tts.errors import InvalidWeights, LoadFailed
-
-MIN_SECONDS = 0.5
-MAX_SECONDS = 30.0
 
 
 class RecordingEncoder:
@@ -50,31 +45,10 @@ class RecordingEncoder:
             raise LoadFailed(
                 f"voices from recordings need the package ChatTTS 0.2.5: {error}"
             ) from error
-        config: ChatTTSConfig = self._checkpoint.config
+        config = self._checkpoint.config
         made: torch.nn.Module = theirs.DVAE(**dvae_sizes(config))
         names = layout.shapes(config)[layout.DVAE]
         made.load_state_dict(
             {n: self._checkpoint.tensor(layout.DVAE, n, torch.float32) for n in names}
         )
         return made.eval()
-
-
-def read_mono(path: Path) -> NDArray[np.float32]:
-    """A recording as float32 [N] mono at the model's rate.
-
-    Raises:
-        InvalidWeights: Not a sound file, silent, or of a length that cannot be continued.
-    """
-    try:
-        samples, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise InvalidWeights(f"a voice's recording cannot be read: {error}") from error
-    seconds = len(samples) / rate_hz
-    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
-        raise InvalidWeights(
-            f"a voice's recording must last {MIN_SECONDS} to {MAX_SECONDS} s, not {seconds:.1f} s"
-        )
-    mono = samples.mean(1)
-    if not np.isfinite(mono).all() or np.abs(mono).max() < 1e-4:
-        raise InvalidWeights("a voice's recording is silent or damaged")
-    return np.asarray(soxr.resample(mono, rate_hz, SAMPLE_RATE_HZ), np.float32)

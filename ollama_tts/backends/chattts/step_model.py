@@ -16,6 +16,7 @@ from torch import Tensor
 from ollama_tts.backends.chattts.gpt import GPT, Precision
 from ollama_tts.backends.chattts.graphs import GraphedStep, reach_bucket, reach_buckets, row_bucket
 from ollama_tts.backends.chattts.kv_cache import BlockCache, KVCache, SlotCache
+from ollama_tts.backends.chattts.lora import LaidLora, TunedRows, rows_of
 from ollama_tts.backends.chattts.memory import guarded
 from ollama_tts.backends.chattts.renderer import Renderer, Synthesizer
 from ollama_tts.backends.chattts.sampler import MIN_KEPT, Noise, Rows, draw, exponential
@@ -156,7 +157,7 @@ class TorchStepModel:
             whole = [p for p in prefill if p.stop == len(self._running[p.slot].job.prompt)]
             hidden = {p.slot: self._prefill(p) for p in prefill}
             fresh = {p.slot: hidden[p.slot] for p in whole}
-            block = [s for s in decode if self._plan.block and not self._is_text(s)]
+            block = [s for s in decode if self._plan.block and self._is_plain(s)]
             drawn = self._decode_block(block)
             fresh |= self._decode([s for s in decode if s not in block])
             drawn += self._draw({s: h for s, h in fresh.items() if not self._is_text(s)})
@@ -234,11 +235,23 @@ class TorchStepModel:
     def _is_text(self, slot: int) -> bool:
         return self._running[slot].job.kind == "text"
 
+    def _is_plain(self, slot: int) -> bool:
+        """Whether a slot may share steps of fixed shape: it draws codes, and has no LoRA."""
+        return not self._is_text(slot) and self._lora(slot) is None
+
+    def _lora(self, slot: int) -> LaidLora | None:
+        adapter = self._running[slot].job.adapter
+        assert adapter is None or isinstance(adapter, LaidLora)
+        return adapter
+
     def _prefill(self, part: Prefill) -> Tensor:
         """Read a part of a prompt; the last position's hidden state [H]."""
         prompt = self._running[part.slot].job.prompt
         x = self._vocabulary.prompt(prompt, part.start, part.stop)
-        return self._gpt.prefill(x, self._cache, part.slot, part.start)[-1].to(self._plan.device)
+        lora = self._lora(part.slot)
+        tuned = [TunedRows(lora)] if lora else []
+        hidden = self._gpt.prefill(x, self._cache, part.slot, part.start, tuned=tuned)
+        return hidden[-1].to(self._plan.device)
 
     def _decode(self, slots: Sequence[int]) -> dict[int, Tensor]:
         """One position of each slot, each by itself: slot → hidden state [H]."""
@@ -246,8 +259,9 @@ class TorchStepModel:
             return {}
         x = torch.stack([self._embedded(slot) for slot in slots])
         positions = [self._running[slot].position for slot in slots]
-        hidden = self._gpt.decode(x, self._cache, slots, positions).to(self._plan.device)
-        return dict(zip(slots, hidden, strict=True))
+        tuned = rows_of([self._lora(slot) for slot in slots], self._plan.device)
+        hidden = self._gpt.decode(x, self._cache, slots, positions, tuned=tuned)
+        return dict(zip(slots, hidden.to(self._plan.device), strict=True))
 
     def _embedded(self, slot: int) -> Tensor:
         """The last drawn token of a slot as a vector [H]."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ollama_tts.backends.base import Voice
 from ollama_tts.backends.chattts import upstream
+from ollama_tts.backends.chattts.clip import RECORDINGS, is_recording, text_beside
 from ollama_tts.backends.chattts.config import ChatTTSConfig
 from ollama_tts.backends.chattts.prompt import VoicePrompt
 from ollama_tts.backends.chattts.speaker import (
@@ -26,7 +27,6 @@ from ollama_tts.backends.chattts.speaker import (
 from ollama_tts.errors import InvalidOption, InvalidWeights
 
 DEFAULT = "seed:2"
-RECORDINGS = frozenset({".wav", ".flac", ".mp3", ".ogg", ".opus"})
 MAX_SPOKEN_STRING = 16
 _SEED = re.compile(r"seed:(-?\d{1,19})")
 _FIRST_HAN, _LAST_SPELLED = "\u3d00", "\u8e00"
@@ -55,14 +55,20 @@ class VoiceBook:
     ) -> None:
         self._config = config
         self._statistics: Statistics | None = None
-        self._named = {name: self._spelled(name, text) for name, text in speakers.items()}
+        self._named: dict[str, VoicePrompt] = {}
         for name, path in adapters.items():
             self._add(name, path, adapters, encode)
+        for name, text in speakers.items():
+            self._named.setdefault(name, self._spelled(name, text))
 
     @property
     def voices(self) -> tuple[Voice, ...]:
-        """The named ones. They speak all of the model's languages; zh stands first."""
-        return tuple(Voice(id=name, name=name, language="zh") for name in self._named)
+        """The named ones, the adapters' first; where there are none, the default one.
+
+        They speak all of the model's languages; zh stands first.
+        """
+        names = self._named or (DEFAULT,)
+        return tuple(Voice(id=name, name=name, language="zh") for name in names)
 
     @property
     def default(self) -> str:
@@ -122,12 +128,12 @@ class VoiceBook:
     def _add(self, name: str, path: Path, adapters: Mapping[str, Path], encode: Encode) -> None:
         """Learn the voice of one adapter file, unless it is the text beside a recording."""
         place = PurePosixPath(name)
-        stem, suffix = place.stem, place.suffix.lower()
-        if suffix in RECORDINGS:
-            said = adapters.get(str(place.with_suffix(".txt")))
-            text = said.read_text(encoding="utf-8").strip() if said else ""
-            self._named[stem] = VoicePrompt(codes=encode(path), said=text)
-        elif not any(str(place.with_suffix(s)) in adapters for s in RECORDINGS):
+        stem = place.stem
+        if is_recording(name):
+            said = text_beside(name, adapters)
+            self._named[stem] = VoicePrompt(codes=encode(path), said=said)
+        elif not any(is_recording(o) and PurePosixPath(o).with_suffix(".txt") == place
+                     for o in adapters):  # fmt: skip
             self._named[stem] = self._spelled(stem, _text(name, path))
 
 

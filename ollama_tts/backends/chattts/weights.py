@@ -44,7 +44,7 @@ class Checkpoint:
             LoadFailed: The file cannot be read any more.
         """
         stored = self.source.tensors[file][name]
-        found = _values(stored).view(stored.info.shape)
+        found = numbers(stored)
         if found.dtype != dtype or found.device != torch.device(device):
             return found.to(device=device, dtype=dtype).contiguous()
         return found
@@ -63,13 +63,18 @@ class Checkpoint:
         return self.source.speakers
 
 
-def _values(stored: Stored) -> Tensor:
-    raw, plain = stored.raw(), _PLAIN.get(stored.info.dtype)
+def numbers(stored: Stored) -> Tensor:
+    """A tensor as it is stored, or as float32 where torch does not read its type; on the CPU.
+
+    Raises:
+        LoadFailed: The file cannot be read any more.
+    """
+    raw, plain, shape = stored.raw(), _PLAIN.get(stored.info.dtype), stored.info.shape
     if plain is None:
-        return torch.from_numpy(decode(raw, stored.info.dtype))
-    return (
-        torch.from_numpy(raw.reshape(-1)).view(plain) if raw.size else torch.empty(0, dtype=plain)
-    )
+        return torch.from_numpy(decode(raw, stored.info.dtype)).view(shape)
+    if not raw.size:
+        return torch.empty(shape, dtype=plain)
+    return torch.from_numpy(raw.reshape(-1)).view(plain).view(shape)
 
 
 def directory(root: Path) -> dict[str, Path]:

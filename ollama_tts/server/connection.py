@@ -54,6 +54,7 @@ class Connection(HttpToolsProtocol):
     _head_bytes = 0
     _silent_bytes = 0
     _idle = False
+    _whole = True
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -62,7 +63,7 @@ class Connection(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._idle:
+        if self._idle and self._whole:  # an early answer leaves a body that is still coming
             self._start_clock()
         if self._waiting is not None:
             self._head_bytes += len(data)
@@ -84,7 +85,13 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     @override
+    def on_message_begin(self) -> None:
+        self._whole = False
+        super().on_message_begin()
+
+    @override
     def on_message_complete(self) -> None:
+        self._whole = True
         self._silent_bytes = 0
         super().on_message_complete()
 

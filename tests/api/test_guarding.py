@@ -1,5 +1,6 @@
 """Who may ask, from where, how much and how slowly (pc-058, 060, 076)."""
 
+import hashlib
 import json
 import re
 import socket
@@ -233,6 +234,19 @@ def test_a_slow_answer_is_not_cut_off_by_the_clock_of_headers(tmp_path: Path) ->
         assert connection.answer()[0] == 200
         connection.post("/api/generate", {"model": "tone", "prompt": "Hi."})
         assert connection.answer()[0] == 200
+
+
+def test_a_body_that_comes_after_its_answer_is_no_next_head(tmp_path: Path) -> None:
+    data = b"x" * 200_000
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    head = [f"POST /api/blobs/{digest} HTTP/1.1", "Host: localhost", f"Content-Length: {len(data)}"]
+    with serving(settings_for(tmp_path / "models")) as server, wire(server.address) as connection:
+        assert httpx.post(f"{server.url}/api/blobs/{digest}", content=data).status_code == 201
+        connection.send("\r\n".join([*head, "", ""]).encode() + data[:1000])
+        assert connection.answer()[0] == 200
+        connection.send(data[1000:150_000])
+        connection.send(data[150_000:])
+        assert connection.ask("GET", "/api/version", "Host: localhost")[0] == 200
 
 
 def test_endless_headers_are_cut_off(shared: LiveServer) -> None:

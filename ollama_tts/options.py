@@ -187,8 +187,11 @@ OPTIONS: tuple[Option, ...] = (
            audible=False),
     Option("deadline_ms", "int", "request", None, "Give up after this long.", unit="ms",
            minimum=1, maximum=86_400_000, audible=False),
-    Option("gain_db", "float", "request", 0.0, "Louder or softer.", unit="dB",
-           minimum=-60, maximum=24),
+    Option("gain_db", "float", "request", 0.0,
+           "Louder or softer than the common level; a soft limiter keeps peaks below full scale.",
+           unit="dB", minimum=-60, maximum=24),
+    Option("denoise", "bool", "request", False,
+           "Take steady noise out of voices that continue a recording; others have none."),
     Option("pause_ms", "int", "request", None, "Silence between sentences. Unset: the voice's.",
            unit="ms", minimum=0, maximum=10_000),
     Option("tone_rate", "float", "request", 0.0,
@@ -257,6 +260,7 @@ class SpeechOptions:
     priority: int = 0
     deadline_ms: int | None = None
     gain_db: float = 0.0
+    denoise: bool = False
     pause_ms: int | None = None
     tone_rate: float = 0.0
     llm: str | None = None

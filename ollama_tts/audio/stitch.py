@@ -45,7 +45,7 @@ class Stitcher:
     is the answer's sound, float32 at `sample_rate_hz`. From an utterance's first loud sample to
     its last one every sample passes unchanged, but for `gain_db` and fades of 5 ms at its very
     edges; pauses inside it are never shortened. Nothing is scaled to fit: what is beyond full
-    scale is clipped when it becomes 16 bit.
+    scale is the limiter's business (`limit`).
 
     Sound is held back no longer than the fade (5 ms). Silence is held back until it is known
     whether sound follows.

@@ -23,11 +23,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A voice of a model, as lists of voices show it."""
+    """A voice of a model, as lists of voices show it. `cloned`: it continues a recording."""
 
     id: str
     name: str
     language: str
+    cloned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Traits:
     `sample_rate_hz`: of all sound it gives. `step_samples`: samples of one codec step (voices
     without a codec: of 20 ms). `native_speed`: it follows the option `speed` itself; where
     False the caller stretches the sound. `deterministic`: the same utterance gives the same
-    bytes even when no seed was asked for. `gain_db`: brings the voice to the common level.
+    bytes even when no seed was asked for. `gain_db`: brings the voice to the common level
+    (-20 LUFS, ITU-R BS.1770).
     `slots`: utterances it speaks at once. `notes` are shown by ps and show
     (for example {"quantization": "int8", "compile": "off"}).
     """

@@ -7,7 +7,7 @@ import msgspec
 
 from ollama_tts.version import __version__
 
-VERSION = 1
+VERSION = 2
 """Counts up when the same settings come to sound different within one release."""
 
 

@@ -144,10 +144,14 @@ class Answer:
 
     def begin(self, line: Line) -> None:
         """The next utterance begins."""
-        self.track.begin(line.prepared.pause)
+        denoise = self.options.denoise and self._cloned(line.utterance.options.voice)
+        self.track.begin(line.prepared.pause, denoise=denoise)
         self.spoken += 1
         self.text_tokens += self.runner.count(line.prepared.text)
         self._current = _Current(line.prepared, announced=False)
+
+    def _cloned(self, voice: str | None) -> bool:
+        return any(known.cloned and known.id == voice for known in self.runner.traits.voices)
 
     def started_event(self) -> SpeechStarted:
         """The event that opens the answer."""

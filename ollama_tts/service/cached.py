@@ -22,7 +22,9 @@ FIRST_PIECE_S = 0.25
 PIECE_S = 2.0
 """Kept sound is replayed in large pieces; only an answer's first is short, to leave at once."""
 
-_AFTER_THE_VOICE = frozenset({"audio_format", "sample_rate", "gain_db", "pause_ms", "seed"})
+_AFTER_THE_VOICE = frozenset(
+    {"audio_format", "sample_rate", "gain_db", "denoise", "pause_ms", "seed"}
+)
 
 
 class SoundMemory:

@@ -56,6 +56,7 @@ class VoiceBook:
         self._config = config
         self._statistics: Statistics | None = None
         self._named: dict[str, VoicePrompt] = {}
+        self._recorded: set[str] = set()
         for name, path in adapters.items():
             self._add(name, path, adapters, encode)
         for name, text in speakers.items():
@@ -68,7 +69,7 @@ class VoiceBook:
         They speak all of the model's languages; zh stands first.
         """
         names = self._named or (DEFAULT,)
-        return tuple(Voice(id=name, name=name, language="zh") for name in names)
+        return tuple(Voice(name, name, "zh", cloned=name in self._recorded) for name in names)
 
     @property
     def default(self) -> str:
@@ -132,6 +133,7 @@ class VoiceBook:
         if is_recording(name):
             said = text_beside(name, adapters)
             self._named[stem] = VoicePrompt(codes=encode(path), said=said)
+            self._recorded.add(stem)
         elif not any(is_recording(o) and PurePosixPath(o).with_suffix(".txt") == place
                      for o in adapters):  # fmt: skip
             self._named[stem] = self._spelled(stem, _text(name, path))

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from ollama_tts.backends.base import Memory, Traits
 from ollama_tts.backends.kokoro.mandarin import phonemize
 from ollama_tts.backends.kokoro.model import MOST_PHONEMES, SAMPLE_RATE_HZ, Kokoro
-from ollama_tts.backends.kokoro.styles import VOICES, Part, load_styles, parse_mix, style_for
+from ollama_tts.backends.kokoro.styles import (
+    VOICES,
+    Part,
+    level_db,
+    load_styles,
+    parse_mix,
+    style_for,
+)
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.engine.worker import Worker
 from ollama_tts.errors import LoadFailed, UnspeakableText
@@ -23,8 +30,6 @@ STEP_SAMPLES = SAMPLE_RATE_HZ // 50
 PIECE_STEPS = 10
 DEFAULT_VOICE = {"zh": "zf_xiaoxiao", "en": "af_heart", "ja": "jf_alpha"}
 LOADED_BYTES = 900 * 1024 * 1024  # measured: resident memory of a process that spoke
-LEVEL_DB = {"z": -3.5, "a": 2.0, "j": -1.5}
-"""Gain that brings each language's voices (first letter of the name) to about -20 dB RMS."""
 SILENCE = 0.01
 EDGE_SAMPLES = SAMPLE_RATE_HZ * 3 // 100
 
@@ -116,7 +121,7 @@ class Speaker:
         if not any(symbol.isalpha() for symbol in phonemes):
             raise UnspeakableText(f"voice kokoro has no sound for {utterance.text[:80]!r}")
         mix = _mix(utterance)
-        gain = np.float32(10 ** (LEVEL_DB[mix[0].voice[0]] / 20))
+        gain = np.float32(10 ** (level_db(mix) / 20))
         last: NDArray[np.float32] | None = None
         for sound in self.sound(phonemes, mix, utterance.options.speed):
             samples = sound * gain

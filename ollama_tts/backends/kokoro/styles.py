@@ -28,6 +28,12 @@ JAPANESE = (
 )
 VOICES = PACKAGED + JAPANESE
 MOST_PARTS = 8
+LEVELS_DB: Mapping[str, float] = {
+    "zf_xiaoxiao": -3.9, "zf_xiaoyi": -1.4, "zm_yunxi": 1.3, "zm_yunjian": 0.9,
+    "af_heart": 2.0, "am_michael": 2.8,
+    "jf_alpha": -0.5, "jf_gongitsune": -0.6, "jf_nezumi": 0.3, "jf_tebukuro": 0.3, "jm_kumo": -0.3,
+}  # fmt: skip
+"""Gain that brings each voice to -20 LUFS, as benchmarks/loudness.py measures it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,11 @@ def parse_mix(text: str) -> tuple[Part, ...]:
     parts = [_part(piece.strip(), text) for piece in pieces]
     total = sum(part.weight for part in parts)
     return tuple(Part(part.voice, part.weight / total) for part in parts)
+
+
+def level_db(mix: tuple[Part, ...]) -> float:
+    """The gain of a mixture, in dB: its voices' own, by their weights."""
+    return sum(LEVELS_DB[part.voice] * part.weight for part in mix)
 
 
 def _part(piece: str, whole: str) -> Part:

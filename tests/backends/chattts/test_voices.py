@@ -73,6 +73,7 @@ def test_adapters(mini: Checkpoint, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     found = book(mini, {p.name: p for p in tmp_path.iterdir()})
     assert {v.id for v in found.voices} == {"anna", "ben", "eve", "clip", "dan"}
+    assert [v.id for v in found.voices if v.cloned] == ["dan"]
     np.testing.assert_array_equal(found.find("eve").vector, found.find("ben").vector)
     np.testing.assert_array_equal(found.find("clip").codes, CODES)
     assert found.find("dan").said == "what dan says"

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ollama_tts.backends.kokoro.backend import KokoroRunner, Speaker
 from ollama_tts.backends.kokoro.model import Kokoro
-from ollama_tts.backends.kokoro.styles import Part, parse_mix
+from ollama_tts.backends.kokoro.styles import LEVELS_DB, VOICES, Part, level_db, parse_mix
 from ollama_tts.engine.utterance import Utterance
 from ollama_tts.errors import InvalidOption, UnspeakableText
 from ollama_tts.options import SpeechOptions
@@ -86,3 +86,9 @@ async def test_the_runner_refuses_an_unknown_voice_and_closes(speaker: Speaker) 
     pieces = [piece async for piece in runner.speak(Utterance("Hi.", "en", SpeechOptions(), 1))]
     assert pieces[-1].finish == "stop"
     await runner.close()
+
+
+def test_every_voice_has_its_level_and_a_mixture_the_mean() -> None:
+    assert LEVELS_DB.keys() == {voice.id for voice in VOICES}
+    mixed = level_db(parse_mix("zf_xiaoxiao*1+zm_yunxi*3"))
+    assert mixed == pytest.approx(0.25 * LEVELS_DB["zf_xiaoxiao"] + 0.75 * LEVELS_DB["zm_yunxi"])

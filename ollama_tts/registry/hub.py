@@ -100,7 +100,7 @@ class Hub:
                 f"file does not exist: {self.host} has no {repository} at {revision} "
                 f"that is open to us{hint}"
             ) from error
-        return _snapshot(repository, data, self.host)
+        return parse_listing(repository, data, self.host)
 
     @property
     def host(self) -> str:
@@ -181,7 +181,12 @@ def _file_path(snapshot: Snapshot, path: str) -> str:
     return f"{quote(snapshot.repository)}/resolve/{snapshot.commit}/{quote(path)}"
 
 
-def _snapshot(repository: str, data: bytes, host: str) -> Snapshot:
+def parse_listing(repository: str, data: bytes, host: str) -> Snapshot:
+    """What a hub at `host` says of a repository.
+
+    Raises:
+        Refused: It is no list of files, or lists what cannot be.
+    """
     try:
         found = msgspec.json.decode(data, type=_Listing)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -8,6 +8,7 @@ from ollama_tts.registry.download import Body
 from ollama_tts.registry.failures import Refused
 from ollama_tts.registry.web import chunks_of
 
+MAX_DIGITS = 18
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
 
 
@@ -25,7 +26,7 @@ def body_of(response: httpx.Response) -> Body:
     host = response.request.url.host
     if response.status_code == 200:
         text = response.headers.get("Content-Length", "")
-        total = int(text) if text.isdecimal() else None
+        total = int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
         return Body(0, total, chunks_of(response))
     if response.status_code != 206:
         raise Refused(f"{host} answers {response.status_code} where bytes were asked for")

@@ -128,7 +128,7 @@ class Partial:
                 return None
             with self._record.open("rb") as file:
                 raw = msgspec.json.decode(file.read(_MAX_RECORD_BYTES), type=_Record)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         parts = [Part(*numbers) for numbers in raw.parts]
         return parts if raw.size == self.size_bytes and _covers(parts, raw.size) else None

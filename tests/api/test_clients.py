@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +18,6 @@ from tests.support.tone_listener import listen_s16
 
 TEXT = "One is first. Two is next."
 SAID = TEXT.replace(" ", "")
-JS_CLIENT = "ollama@0.6.4"
-SCRIPT = Path(__file__).parent.parent / "support" / "ollama_js.mjs"
 
 
 def heard(text: str | None) -> str:
@@ -116,26 +113,9 @@ def test_ollama_python_reads_a_minute_of_sound(python: ollama.Client) -> None:
     assert len(base64.b64decode(joined(parts))) > 60 * 48_000
 
 
-@pytest.fixture(scope="session")
-def js_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder where the npm package is installed; kept between runs."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed on this machine")
-    cache = getattr(request.config, "cache", None)
-    folder = cache.mkdir("ollama-js") if cache else tmp_path_factory.mktemp("ollama-js")
-    if not (folder / "node_modules" / "ollama").is_dir():
-        command = [npm, "install", "--silent", "--no-audit", "--no-fund", JS_CLIENT]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"npm cannot fetch {JS_CLIENT} here: {done.stderr[-300:]}")
-    shutil.copy(SCRIPT, folder / SCRIPT.name)
-    return folder
-
-
 def test_ollama_js(js_folder: Path, live: LiveServer) -> None:
     done = subprocess.run(
-        ["node", SCRIPT.name, live.url, TEXT],
+        ["node", "ollama_js.mjs", live.url, TEXT],
         cwd=js_folder, capture_output=True, text=True, check=False, timeout=100,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -2,12 +2,14 @@ import asyncio
 import json
 from contextlib import aclosing
 
+import httpx
 import pytest
 
 from ollama_tts.errors import Failed, ModelNotFound, UpstreamFailed
 from ollama_tts.names import Digest
 from ollama_tts.protocol.ollama import PullRequest
 from ollama_tts.registry.download import Cut
+from ollama_tts.registry.ranges import body_of
 from tests.registry.conftest import Placed
 from tests.support.loopback import Answer, Fault
 from tests.support.pulls import BLOCK_BYTES, PART_BYTES
@@ -180,6 +182,25 @@ async def test_other_bytes_never_become_a_model(
     registry.faults.clear()
     await here.pull(name)
     assert here.store.blobs.path(DIGEST).read_bytes() == WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("headers", "start", "total"),
+    [
+        ({"Content-Length": "12"}, 0, 12),
+        ({"Content-Length": "9" * 5000}, 0, None),
+        ({"Content-Length": "x"}, 0, None),
+        ({"Content-Range": "bytes 3-5/*"}, 3, None),
+        ({"Content-Range": "bytes 3-5/9"}, 3, 9),
+    ],
+)
+def test_what_an_answer_says_of_itself(
+    headers: dict[str, str], start: int, total: int | None
+) -> None:
+    status = 206 if "Content-Range" in headers else 200
+    asked = httpx.Request("GET", "https://registry.test/x")
+    body = body_of(httpx.Response(status, headers=headers, request=asked))
+    assert (body.start, body.total) == (start, total)
 
 
 async def test_an_unknown_model_is_named_with_its_host(

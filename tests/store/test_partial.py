@@ -120,7 +120,7 @@ def test_other_bytes_are_thrown_away(layout: Layout) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        b"", b"[]", b"{", b"\xff",
+        b"", b"[]", b"{", b"\xff", b"[" * 20_000,
         {"size": 99, "parts": [[0, 100, 5]]},
         {"size": 100, "parts": []},
         {"size": 100, "parts": [[0, 50, 0]]},

@@ -49,6 +49,7 @@ class Place:
     store: Store
     registries: Registries
     models: ModelService
+    creates: CreateService
     pauses: Pauses
     blobs_dir: Path
 
@@ -127,4 +128,4 @@ def place(
         swaps=swaps,
     )
     creates = CreateService(store, models, catalog)
-    return Place(store, reached, models, pauses, models_dir / "blobs")
+    return Place(store, reached, models, creates, pauses, models_dir / "blobs")

@@ -9,10 +9,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ollama_tts.engine.stream import joined
 from ollama_tts.engine.utterance import Piece, Utterance
 from ollama_tts.text.account import PreparedUtterance
 
 DEPTH = 3
+GATHERED_SAMPLES = 48_000
+"""From so many samples on (a second at 48 kHz) nothing more is added to a piece."""
 
 
 class Speaker(Protocol):
@@ -33,17 +36,37 @@ class Line:
     utterance: Utterance
     mailbox: asyncio.Queue[Piece | None] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
+    heard: bool = False
 
     async def next(self) -> Piece | None:
-        """The next piece, or None after the last.
+        """The next piece, or None after the last; a late reader gets what has gathered as one.
+
+        The first piece never waits for others to join it.
 
         Raises:
             OllamaTTSError: What the runner raised for this utterance.
         """
         piece = await self.mailbox.get()
-        if piece is None and self.task is not None:
-            self.task.result()
+        if piece is None:
+            if self.task is not None:
+                self.task.result()
+            return None
+        return self._with_more(piece) if self.heard else self._first(piece)
+
+    def _first(self, piece: Piece) -> Piece:
+        self.heard = True
         return piece
+
+    def _with_more(self, piece: Piece) -> Piece:
+        gathered, samples = [piece], len(piece.samples)
+        while samples < GATHERED_SAMPLES and not self.mailbox.empty():
+            more = self.mailbox.get_nowait()
+            if more is None:
+                self.mailbox.put_nowait(None)  # nothing comes after it: the next call sees it
+                break
+            gathered.append(more)
+            samples += len(more.samples)
+        return joined(gathered)
 
 
 class LookAhead:

@@ -65,7 +65,26 @@ class Refusal:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Step = str | Wait | Thought | ErrorLine | Bytes | Cut | Refusal
+@dataclass(frozen=True)
+class Recorded:
+    """The answer is these bytes, sent in pieces that keep to no border."""
+
+    status: int
+    media_type: str
+    body: bytes
+    piece_bytes: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", self.media_type.encode())]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        for start in range(0, len(self.body), self.piece_bytes):
+            piece = self.body[start : start + self.piece_bytes]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": b""})
+
+
+Step = str | Wait | Thought | ErrorLine | Bytes | Cut | Refusal | Recorded
 
 
 @dataclass(frozen=True)
@@ -197,10 +216,16 @@ class FakeOllama:
                 for name in self.models]  # fmt: skip
         return JSONResponse({"object": "list", "data": data})
 
-    async def _echo(self, request: Request) -> Response:
+    def _recorded(self, name: str) -> Recorded | None:
+        first = next(iter(self.models.get(_tagged(name), ())), None)
+        return first if isinstance(first, Recorded) else None
+
+    async def _echo(self, request: Request) -> Response | Recorded:
         """Says what was asked, with header fields to be kept and others to be dropped."""
         seen = await self._note(request)
         name = request.path_params.get("name") or seen.json["model"] or seen.json["name"]
+        if recorded := self._recorded(name):
+            return recorded
         if _tagged(name) not in self.models:
             return JSONResponse({"error": f"model '{name}' not found"}, 404)
         headers = {
@@ -215,10 +240,10 @@ class FakeOllama:
         body = {"path": seen.path, "query": seen.query, "asked": seen.body.decode()}
         return JSONResponse(body, 201, headers, "application/json; charset=utf-8")
 
-    async def _generate(self, request: Request) -> "_Told | Response":
+    async def _generate(self, request: Request) -> "_Told | Recorded | Response":
         return await self._tell(request, lambda text: {"response": text}, "response")
 
-    async def _chat(self, request: Request) -> "_Told | Response":
+    async def _chat(self, request: Request) -> "_Told | Recorded | Response":
         def said(text: str) -> dict[str, Any]:
             return {"message": {"role": "assistant", "content": text}}
 
@@ -226,9 +251,11 @@ class FakeOllama:
 
     async def _tell(
         self, request: Request, said: Callable[[str], dict[str, Any]], key: str
-    ) -> "_Told | Response":
+    ) -> "_Told | Recorded | Response":
         seen = await self._note(request)
         name = seen.json["model"]
+        if recorded := self._recorded(name):
+            return recorded
         steps = self.models.get(_tagged(name), (Refusal(404, f"model '{name}' not found"),))
         if seen.json.get("stream") is False and not isinstance(steps[0], Refusal):
             text = "".join(step for step in steps if isinstance(step, str))
@@ -250,8 +277,10 @@ class FakeOllama:
 
         return _Told(self, steps, line, "application/x-ndjson")
 
-    async def _completions(self, request: Request) -> "_Told":
+    async def _completions(self, request: Request) -> "_Told | Recorded":
         seen = await self._note(request)
+        if recorded := self._recorded(seen.json["model"]):
+            return recorded
 
         def event(step: str | Thought | None) -> bytes:
             if step is None:
@@ -319,8 +348,8 @@ class _Told:
                     yield step.data
                 case Cut():
                     yield None
-                case Refusal():
-                    raise AssertionError("a refusal stands first")
+                case Refusal() | Recorded():
+                    raise AssertionError("a whole answer stands first")
                 case _:
                     yield self._line(step)
         yield self._line(None)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from selenium.common import StaleElementReferenceException
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -57,8 +58,12 @@ def chromium(downloads: Path, language: str = "en-GB") -> Iterator[Chrome]:
 
 
 def until(browser: Chrome, look: Callable[[], T], what: str) -> T:
-    """The first true value that `look` gives; fails with `what` if none comes."""
-    wait = WebDriverWait(browser, PATIENCE_S, poll_frequency=0.02)
+    """The first true value that `look` gives; fails with `what` if none comes.
+
+    Elements that the page replaces while they are looked at are looked for again.
+    """
+    gone = (StaleElementReferenceException,)
+    wait = WebDriverWait(browser, PATIENCE_S, 0.02, ignored_exceptions=gone)
     return wait.until(lambda _: look(), f"it never came: {what}")
 
 

@@ -53,7 +53,10 @@ class Node:
         self.metrics = Metrics()
         self.catalog = Catalog()
         self.store = Store(
-            settings.models_dir, prune=settings.prune, max_blob_bytes=settings.max_blob_bytes
+            settings.models_dir,
+            prune=settings.prune,
+            max_blob_bytes=settings.max_blob_bytes,
+            quota_bytes=settings.max_store_bytes,
         )
         self.scheduler = Scheduler(settings, self.catalog, self.metrics)
         self.registries = Registries(settings, self.store.blobs)

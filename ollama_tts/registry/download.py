@@ -149,6 +149,7 @@ class Download:
 
     def _open(self, size: int) -> Partial:
         part, save = self.cut.part_of(size), self.cut.save_of(size)
+        self.blobs.quota.check(size, instead_of=f"{self.digest.filename}-partial")
         return Partial(self.layout, self.digest, size, part, save_bytes=save)
 
     async def _fill(self, partial: Partial) -> None:

@@ -19,6 +19,7 @@ from ollama_tts.store.durable import (
     write_atomically,
 )
 from ollama_tts.store.layout import Layout
+from ollama_tts.store.quota import Quota
 
 T = TypeVar("T")
 
@@ -29,9 +30,12 @@ _BLOCK_BYTES = 1024 * 1024
 class Blobs:
     """The blobs of one store. Safe to use from several threads and processes at once."""
 
-    def __init__(self, layout: Layout, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(
+        self, layout: Layout, max_bytes: int = DEFAULT_MAX_BYTES, quota_bytes: int = 0
+    ) -> None:
         self._layout = layout
         self._max_bytes = max_bytes
+        self.quota = Quota(layout.blobs, quota_bytes)
 
     def has(self, digest: Digest) -> bool:
         """Whether the whole, verified blob is there."""
@@ -145,7 +149,7 @@ class Blobs:
         """
         with failures("write a blob"):
             make_folder(self._layout.blobs, self._layout.root)
-            writer = BlobWriter(self._layout, digest, self._max_bytes)
+            writer = BlobWriter(self._layout, digest, self._max_bytes, self.quota)
         try:
             yield writer
         finally:
@@ -218,7 +222,11 @@ class Blobs:
 class BlobWriter:
     """One blob on its way in, until then at `path`. Give it bytes with `write`, then `commit`."""
 
-    def __init__(self, layout: Layout, announced: Digest | None, max_bytes: int) -> None:
+    def __init__(
+        self, layout: Layout, announced: Digest | None, max_bytes: int, quota: Quota
+    ) -> None:
+        self._quota = quota
+        self._unchecked_bytes = _BLOCK_BYTES
         self._layout = layout
         self._announced = announced
         self._max_bytes = max_bytes
@@ -238,7 +246,8 @@ class BlobWriter:
 
         Raises:
             TooLarge: More bytes than the store takes.
-            StoreFailed: Disk full …
+            StoreFull: The disk or the quota has no room.
+            StoreFailed: Read-only …
         """
         assert self._file is not None
         self.size_bytes += len(chunk)
@@ -248,6 +257,10 @@ class BlobWriter:
             rest = memoryview(chunk)
             while rest:
                 rest = rest[self._file.write(rest) :]
+        self._unchecked_bytes += len(chunk)
+        if self._unchecked_bytes >= _BLOCK_BYTES:
+            self._quota.check()
+            self._unchecked_bytes = 0
         self._hash.update(chunk)
 
     def commit(self) -> None:
@@ -255,9 +268,11 @@ class BlobWriter:
 
         Raises:
             DigestMismatch: The bytes are others; nothing of them is kept.
-            StoreFailed: Disk full …
+            StoreFull: The disk or the quota has no room.
+            StoreFailed: Read-only …
         """
         assert self._file is not None
+        self._quota.check()
         got = self.digest
         if self._announced not in {None, got}:
             self.discard()

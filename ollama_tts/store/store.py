@@ -32,7 +32,8 @@ class Store:
     """One models folder. Making the object touches nothing; `open` prepares the folder.
 
     `prune` False keeps blobs that no manifest names (OLLAMA_NOPRUNE); deleting a model still
-    frees what only it used. `clock` tells the time that ages are measured by.
+    frees what only it used. `quota_bytes` bounds all blobs together; 0 does not.
+    `clock` tells the time that ages are measured by.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Store:
         prune: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         max_blob_bytes: int = DEFAULT_MAX_BYTES,
+        quota_bytes: int = 0,
     ) -> None:
         self._layout = Layout(models_dir)
         self._prunes = prune
@@ -49,7 +51,7 @@ class Store:
         self._lock = StoreLock(self._layout.lock)
         self._shelf = Shelf(self._layout)
         self._known: dict[ModelName, tuple[Stamp, LocalModel]] = {}
-        self.blobs = Blobs(self._layout, max_blob_bytes)
+        self.blobs = Blobs(self._layout, max_blob_bytes, quota_bytes)
 
     def open(self, packages: Iterable[PackageModel] = ()) -> None:
         """Prune, and put package voices in place that were never here. Safe to repeat.

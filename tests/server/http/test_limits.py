@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from ollama_tts.config import Settings
+from ollama_tts.names import Digest
 from ollama_tts.server.http.app import ROUTES, limits
 from ollama_tts.server.http.limits import NO_BODY_BYTES, QUICK_S, UNKNOWN, UPLOAD, WORK, Limit
 from tests.support.live import LiveServer, serving, settings_for
@@ -99,3 +100,16 @@ def test_a_rate_is_kept_by_each_caller_and_by_who_guesses(tmp_path: Path) -> Non
         assert refused.json()["error"]["type"] == "rate_limit_error"
         for path in ("/healthz", "/readyz", "/metrics"):
             assert httpx.get(f"{server.url}{path}").status_code == 200
+
+
+def test_a_store_that_is_full_says_so(tmp_path: Path) -> None:
+    settings = replace(settings_for(tmp_path / "models"), max_store_bytes=100_000)
+    with serving(settings) as server:
+        blob = b"x" * 200_000
+        url = f"{server.url}/api/blobs/{Digest.of(blob)}"
+        refused = httpx.post(url, content=blob)
+        assert refused.status_code == 507
+        assert "OLLAMA_TTS_MAX_STORE_BYTES" in refused.json()["error"]
+        assert httpx.head(url).status_code == 404
+        spoken = httpx.post(f"{server.url}/synthesize", json={"model": "tone", "text": "Hi."})
+        assert spoken.status_code == 200

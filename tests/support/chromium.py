@@ -57,13 +57,13 @@ def chromium(downloads: Path, language: str = "en-GB") -> Iterator[Chrome]:
         browser.quit()
 
 
-def until(browser: Chrome, look: Callable[[], T], what: str) -> T:
+def until(browser: Chrome, look: Callable[[], T], what: str, patience_s: float = PATIENCE_S) -> T:
     """The first true value that `look` gives; fails with `what` if none comes.
 
     Elements that the page replaces while they are looked at are looked for again.
     """
     gone = (StaleElementReferenceException,)
-    wait = WebDriverWait(browser, PATIENCE_S, 0.02, ignored_exceptions=gone)
+    wait = WebDriverWait(browser, patience_s, 0.02, ignored_exceptions=gone)
     return wait.until(lambda _: look(), f"it never came: {what}")
 
 

@@ -18,6 +18,7 @@ from ollama_tts.server.reasons import text_of
 from ollama_tts.server.rpc.asking import Wishes
 from ollama_tts.server.rpc.errors import Leaving, is_the_callers, number_of, retry_after_s
 from ollama_tts.server.rpc.sounding import Sounding
+from ollama_tts.server.sides import both, until_draining
 from ollama_tts.service.conversation import (
     Conversation,
     ConversationEvent,
@@ -63,47 +64,26 @@ class Talk:
         Raises:
             OllamaTTSError: What the stream ends with, where that is not OK.
         """
-        both = asyncio.create_task(self._read()), asyncio.create_task(self._write())
-        try:
-            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-        finally:
-            for task in both:
-                task.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+        await both(self._read(), self._write())
         if self._failure is not None:
             raise self._failure
 
     async def _read(self) -> None:
-        """Take requests until the caller closes its side or the server drains."""
-        begun = asyncio.create_task(self._draining.begun.wait())
-        try:
-            while (request := await self._next(begun)) is not None:
-                await self._take(request)
-        finally:
-            begun.cancel()
-        await self._conversation.end()
-        self._conversation.close()
-
-    async def _next(self, begun: "asyncio.Task[bool]") -> TtsRequest | None:
-        """The next request; None at the end.
+        """Take requests until the caller closes its side or the server drains.
 
         Raises:
             InvalidRequest: The caller closed its side and never sent any text.
         """
-        reading = asyncio.create_task(_read_one(self._context))
-        try:
-            await asyncio.wait({reading, begun}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            reading.cancel()
-        if not reading.done():
+        reading = until_draining(lambda: _read_one(self._context), self._draining)
+        async with aclosing(reading) as requests:
+            async for request in requests:
+                await self._take(request)
+        if self._draining.begun.is_set():
             self._failure = Leaving(LEAVING)
-            return None
-        request = reading.result()
-        if request is None and not self._spoke:
+        elif not self._spoke:
             raise InvalidRequest("the stream ended without any text")
-        return request
+        await self._conversation.end()
+        self._conversation.close()
 
     async def _take(self, request: TtsRequest) -> None:
         self._client_ts = request.client_ts or self._client_ts

@@ -22,6 +22,7 @@ from ollama_tts.node import Node
 from ollama_tts.server.default import default_model
 from ollama_tts.server.draining import Draining
 from ollama_tts.server.reasons import text_of
+from ollama_tts.server.sides import both, until_draining
 from ollama_tts.server.wyoming.voices import Wish, choose, info, listed
 from ollama_tts.server.wyoming.wire import read_event
 from ollama_tts.service.conversation import (
@@ -87,15 +88,7 @@ class Talk:
             EOFError, OSError: The client left.
             OllamaTTSError: Something failed; `fail` tells the client.
         """
-        both = asyncio.create_task(self._read()), asyncio.create_task(self._write())
-        try:
-            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-        finally:
-            for task in both:
-                task.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+        await both(self._read(), self._write())
 
     async def _read(self) -> None:
         """Take events until the server drains.
@@ -103,24 +96,14 @@ class Talk:
         Raises:
             EOFError: The client left.
         """
-        begun = asyncio.create_task(self._draining.begun.wait())
-        try:
-            while (event := await self._next(begun)) is not None:
+        async with aclosing(until_draining(self._next, self._draining)) as events:
+            async for event in events:
                 await self._take(event)
-        finally:
-            begun.cancel()
         await self._conversation.end()
         self._conversation.close()
 
-    async def _next(self, begun: "asyncio.Task[bool]") -> Event | None:
-        reading = asyncio.create_task(read_event(self._reader))
-        try:
-            await asyncio.wait({reading, begun}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            reading.cancel()
-        if not reading.done():
-            return None
-        event = reading.result()
+    async def _next(self) -> Event:
+        event = await read_event(self._reader)
         if event is None:
             raise EOFError("the client left")
         return event

@@ -6,7 +6,7 @@ A model that is chosen may itself choose, as long as the way never comes back to
 from collections.abc import Callable, Mapping
 
 from ollama_tts import options
-from ollama_tts.errors import ModelNotFound
+from ollama_tts.errors import ModelNotFound, NotFound, StoreFailed
 from ollama_tts.metrics import Metrics
 from ollama_tts.names import ModelName
 from ollama_tts.service.split import Arm, choose, parse_split, refused
@@ -49,6 +49,14 @@ class Routing:
             model, way = _follow(self._find, arms[place], way)
             text = _split(model.parameters)
         return model
+
+    def successor(self, model: LocalModel) -> LocalModel | None:
+        """What the name of `model` means by now, if that is another model; else None."""
+        try:
+            now = self._find(model.name.full)
+        except (NotFound, StoreFailed):
+            return None
+        return now if now.digest != model.digest else None
 
     def voices(self, asked: str) -> list[LocalModel]:
         """All models that may speak a request for `asked`; errors as of `chosen`."""

@@ -16,6 +16,8 @@ from ollama_tts.config import Settings
 from ollama_tts.errors import (
     Busy,
     InvalidRequest,
+    InvalidWeights,
+    LoadFailed,
     NotFound,
     TooLarge,
     Unauthorized,
@@ -126,11 +128,12 @@ class SpeechService:
         self, request: SpeechRequest, listening: Listening
     ) -> AsyncGenerator[SpeechEvent, None]:
         asked = self._asked(request, listening)
-        around = _around(asked.model, request)
+        _around(asked.model, request)  # what is too long is refused before anything is loaded
         async with AsyncExitStack() as stack:
             if request.begun is not None:
                 await asked.deadline.wait(request.begun())
-            lease = await asked.deadline.wait(stack.enter_async_context(self._lease(asked)))
+            asked, lease = await self._leased(asked, listening, stack)
+            around = _around(asked.model, request)
             listening.leased(lease.queued_ns / 1e9, lease.load_ns / 1e9)
             answer = Answer(asked, lease, self._memory, others=self._others)
             script = answer.script(around, self._settings.max_text_chars)
@@ -143,6 +146,9 @@ class SpeechService:
 
     def _asked(self, request: SpeechRequest, listening: Listening) -> Asked:
         model = self._routing.chosen(request.model, request.client_id, request.options)
+        return self._asked_of(model, request, listening)
+
+    def _asked_of(self, model: LocalModel, request: SpeechRequest, listening: Listening) -> Asked:
         options = resolve(model.parameters, request.options)
         if options.unknown:
             log.warning("unknown options ignored: %s", ", ".join(options.unknown)[:200])
@@ -150,6 +156,22 @@ class SpeechService:
             listening.counted_as = model.name.short
         deadline = Deadline.after(listening.started_s, options.speech.deadline_ms)
         return Asked(request, model, options, deadline)
+
+    async def _leased(
+        self, asked: Asked, listening: Listening, stack: AsyncExitStack
+    ) -> tuple[Asked, Lease]:
+        """A place on the model; on what its name means by now, if it was replaced meanwhile.
+
+        The files of a model that was replaced before it was loaded are gone.
+        """
+        try:
+            return asked, await asked.deadline.wait(stack.enter_async_context(self._lease(asked)))
+        except (LoadFailed, InvalidWeights):
+            now = self._routing.successor(asked.model)
+            if now is None:
+                raise
+            asked = self._asked_of(now, asked.request, listening)
+            return asked, await asked.deadline.wait(stack.enter_async_context(self._lease(asked)))
 
     def _lease(self, asked: Asked) -> AbstractAsyncContextManager[Lease]:
         options, text = asked.options, asked.request.text

@@ -21,6 +21,7 @@ from ollama_tts.errors import (
     OllamaTTSError,
     OutOfMemory,
     TooLarge,
+    TooMany,
     Unauthorized,
     Unreachable,
     UpstreamFailed,
@@ -123,8 +124,9 @@ def failure(response: httpx.Response) -> OllamaTTSError:
         text = decode(response.content, ErrorResponse).error
     except msgspec.MsgspecError:
         text = response.text.strip() or f"{status} {response.reason_phrase}"
-    if status == 503:
-        return Busy(text, _whole_seconds(response.headers.get("Retry-After", "")))
+    if status in {429, 503}:
+        kind = TooMany if status == 429 else Busy
+        return kind(text, _whole_seconds(response.headers.get("Retry-After", "")))
     if status in _FAILURES:
         return _FAILURES[status](text)
     return InvalidRequest(text) if status < 500 else Failed(text)

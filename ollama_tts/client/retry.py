@@ -9,7 +9,7 @@ from ollama_tts.errors import Busy, OllamaTTSError, Unreachable
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential back-off with jitter, for a full queue (503) and for failed connections.
+    """Exponential back-off with jitter, for 503 (full), 429 (too often) and failed connections.
 
     `retries` is how often a call is tried again, 0 is never. The n-th wait is drawn between half
     and all of `first_s` × 2^n, at most `longest_s`; a server's Retry-After is a lower limit.

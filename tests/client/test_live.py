@@ -18,6 +18,7 @@ from ollama_tts.errors import (
     InvalidRequest,
     NotFound,
     OllamaTTSError,
+    TooMany,
     Unauthorized,
 )
 from ollama_tts.protocol.ollama import ProgressResponse
@@ -212,3 +213,15 @@ def test_a_key_opens_the_door(tmp_path: Path) -> None:
             assert client.synthesize("Hi.", "tone").startswith(b"RIFF")
         with Client(server.url, api_key="guess") as client, pytest.raises(Unauthorized):
             client.synthesize("Hi.", "tone")
+
+
+def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+    with (
+        serving(replace(settings_for(tmp_path / "models"), rate_limit=2)) as server,
+        Client(server.url, backoff=Backoff(retries=0)) as client,
+    ):
+        for _ in range(2):
+            client.synthesize("Hi.", "tone")
+        with pytest.raises(TooMany, match="OLLAMA_TTS_RATE_LIMIT") as told:
+            client.synthesize("Hi.", "tone")
+        assert 1 < told.value.retry_after_s <= 30

@@ -1,5 +1,6 @@
 """The audio cache over the wire: what is a hit, what is never one, shown, emptied, filled."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -180,3 +181,18 @@ def test_a_folder_of_sounds_outlives_the_server(tmp_path: Path) -> None:
         anew = spoken(third.url, model="tone", prompt=TEXT)
         assert anew["audio"]["cache_hits"] == 0
         assert anew["response"] == fresh["response"]
+
+
+def test_repeats_cost_no_work(live: LiveServer) -> None:
+    def steps() -> float:
+        return live.metric("ollama_tts_codec_steps_total")
+
+    drawn = random.Random(1).choices(range(12), [1 / rank for rank in range(1, 13)], k=20)
+    for number in sorted(set(drawn)):
+        spoken(live.url, model="tone", prompt=f"Text number {number}.", cache=False)
+    once = steps()
+    for number in drawn:
+        spoken(live.url, model="tone", prompt=f"Text number {number}.")
+    assert steps() == 2 * once
+    repeats = len(drawn) - len(set(drawn))
+    assert live.metric("ollama_tts_cache_requests_total", result="hit") == repeats > 5

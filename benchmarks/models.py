@@ -10,6 +10,8 @@ from it and pushes to it. In turn, each round:
 3. `POST /api/pull`, from the request to `success`.
 4. `curl -T`, a blob in one piece that the registry does not have yet.
 5. `POST /api/push` of a model whose blob it does not have yet.
+
+At the end a server is killed with kill -9 when half of the blob has come, and the next one pulls.
 """
 
 import argparse
@@ -22,7 +24,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,15 +34,17 @@ import httpx
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from ollama_tts.names import Digest
+from ollama_tts.registry.download import Cut
 from ollama_tts.store.store import Store
 from tests.support.docker_registry import docker_registry, unavailable
 from tests.support.loopback import free_port
+from tests.support.relay import Relay
 from tests.support.stores import commit
 
 
 @contextmanager
-def server(models_dir: Path) -> Iterator[httpx.Client]:
-    """`ollama-tts serve` over a store; gives a client that reaches it."""
+def server(models_dir: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+    """`ollama-tts serve` over a store; gives a client that reaches it, and the process."""
     host = f"127.0.0.1:{free_port()}"
     env = {**os.environ, "OLLAMA_HOST": host, "OLLAMA_MODELS": str(models_dir)}
     command = [sys.executable, "-m", "ollama_tts", "serve"]
@@ -49,7 +54,7 @@ def server(models_dir: Path) -> Iterator[httpx.Client]:
     ):
         try:
             _until_up(client)
-            yield client
+            yield client, process
         finally:
             process.terminate()
 
@@ -137,6 +142,41 @@ def sending(bench: Bench, number: int) -> dict[str, float]:
     return took
 
 
+def killed(registry: str, models_dir: Path, weights: Digest, size: int) -> dict[str, float]:
+    """What a kill -9 half-way costs, in parts: of what the server had told as completed, and of
+    all that the registry sends, what lay in the kernel's buffers included."""
+    part = Cut().part_of(size)
+    with Relay(registry).running() as relay:
+        name = f"{relay.host}/bench/m"
+        with server(models_dir) as (client, process), ThreadPoolExecutor(1) as pool:
+            pulling = pool.submit(completed, client, name, weights)
+            while relay.down < size // 2:
+                time.sleep(0.002)
+            process.kill()
+            told = max(pulling.result())
+        sent = relay.down
+        relay.release()
+        with server(models_dir) as (client, _):
+            found = completed(client, name, weights)
+        sent += relay.down
+    assert found[-1] == size
+    again = {"told": max(0, told - min(found)), "sent": sent - size}
+    return {f"parts {what} twice, kill -9": round(count / part, 2) for what, count in again.items()}
+
+
+def completed(client: httpx.Client, name: str, weights: Digest) -> list[int]:
+    """How much of a blob the lines of a pull call completed; ends early if the server does."""
+    found: list[int] = []
+    with (
+        suppress(httpx.TransportError),
+        client.stream("POST", "/api/pull", json={"model": name, "insecure": True}) as answer,
+    ):
+        lines = map(json.loads, answer.iter_lines())
+        mine = (line for line in lines if line.get("digest") == str(weights))
+        found.extend(line["completed"] for line in mine if line.get("completed"))
+    return found
+
+
 def rates(rounds: list[dict[str, float]], size: int) -> dict[str, float]:
     """Median MB/s of each way, and ours as a share of curl's within the same round."""
     found = {
@@ -156,13 +196,14 @@ def measure(megabytes: int, rounds: int) -> dict[str, float]:
         root = Path(folder)
         with (
             docker_registry(root, basic=False) as registry,
-            server(root / "models") as client,
+            server(root / "models") as (client, _),
         ):
             bench = Bench(registry, client, root, size)
             weights = bench.blob
             fetching(bench, weights)  # warm: caches, connections
             taken = [fetching(bench, weights) | sending(bench, number) for number in range(rounds)]
-    return rates(taken, size)
+            lost = killed(registry, root / "other", weights, size)
+    return rates(taken, size) | lost
 
 
 def main() -> None:

@@ -6,7 +6,9 @@ The voice is `tone` at once (`tone_rate` 0): what is measured is the way from a 
 `kept` takes the sound from the cache in large pieces; `anew` has it spoken, 0.2 s at a time.
 The limit is a bare starlette stream (for gRPC: grpc.aio) of the recorded chunks, under the same
 load from the same process, in turns. A chunk is an NDJSON line (40 ms), an HTTP chunk of raw
-sound, an event, a binary frame with the text frame before it, a gRPC message.
+sound, an event, a binary frame with the text frame before it, a gRPC message. Beside the rates
+stands the processor time that each server took for an answer: it says much the same on a machine
+that has other work, too.
 """
 
 import argparse
@@ -53,13 +55,20 @@ class Figures:
     first_p99_ms: float
     bare_first_p50_ms: float
     bare_first_p99_ms: float
+    cpu_ms: float
+    bare_cpu_ms: float
+    cpu_ratio: float
 
 
 @dataclass
 class Load:
-    """One run of the load generator: seconds, and milliseconds to each first byte."""
+    """One run of the load generator: seconds, and milliseconds to each first byte.
+
+    `cpu_s`: processor time of the server meanwhile.
+    """
 
     seconds: float
+    cpu_s: float
     firsts_ms: list[float]
 
 
@@ -81,12 +90,13 @@ def connected(port: int, patience_s: float = 60) -> socket.socket:
 
 
 @contextmanager
-def process(command: list[str], env: dict[str, str], ports: tuple[int, int]) -> Iterator[None]:
+def process(command: list[str], env: dict[str, str], ports: tuple[int, int]) -> Iterator[int]:
+    """A process that listens on these ports; gives its id."""
     with subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as running:
         try:
             for port in ports:
                 connected(port).close()
-            yield
+            yield running.pid
         finally:
             running.terminate()
 
@@ -146,13 +156,21 @@ def http_chunks(port: int, door: str, body: bytes) -> list[bytes]:
     return chunks[:-1]
 
 
-def load(door: str, port: int, path: str, request: bytes, *amount: int) -> Load:
-    """`amount`: clients, and answers of each."""
+def cpu_s(pid: int) -> float:
+    """Processor time of a process so far, from /proc."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def load(door: str, server: tuple[int, int], path: str, request: bytes, *amount: int) -> Load:
+    """`server`: its process and port. `amount`: clients, and answers of each."""
+    pid, port = server
     program = [sys.executable, str(HERE / "doors_load.py")]
     command = [*program, door, str(port), *map(str, amount), path]
+    before_s = cpu_s(pid)
     done = subprocess.run(command, input=request, stdout=subprocess.PIPE, check=True)
     told = json.loads(done.stdout)
-    return Load(told["seconds"], [1000 * first for first in told["firsts"]])
+    return Load(told["seconds"], cpu_s(pid) - before_s, [1000 * first for first in told["firsts"]])
 
 
 class Bench:
@@ -163,6 +181,7 @@ class Bench:
         self._answers = answers
         self._ports = free_port(), free_port()
         self._bare_ports = free_port(), free_port()
+        self._pid = self._bare_pid = 0
 
     def run(self, doors: list[str], clients: list[int]) -> Iterator[Figures]:
         with ExitStack() as stack:
@@ -176,7 +195,7 @@ class Bench:
                 "OMP_WAIT_POLICY": "PASSIVE",
             }
             command = [sys.executable, "-m", "ollama_tts", "serve"]
-            stack.enter_context(process(command, env, self._ports))
+            self._pid = stack.enter_context(process(command, env, self._ports))
             for kept in (True, False):
                 yield from self._sound(doors, clients, kept=kept)
 
@@ -194,7 +213,8 @@ class Bench:
                 counts[door] = len(binary if door == "websocket" else chunks)
             command = [sys.executable, str(HERE / "doors_bare.py"), str(folder)]
             command += map(str, self._bare_ports)
-            stack.enter_context(process(command, dict(os.environ), self._bare_ports))
+            bare = process(command, dict(os.environ), self._bare_ports)
+            self._bare_pid = stack.enter_context(bare)
             for door in doors:
                 for number in clients:
                     yield self._measure(door, number, counts[door], kept=kept)
@@ -207,8 +227,11 @@ class Bench:
         ours: list[Load] = []
         bare: list[Load] = []
         for _ in range(self._rounds):
-            ours.append(load(door, self._ports[which], DOORS[door], request, *amount))
-            bare.append(load(door, self._bare_ports[which], f"/{door}", request, *amount))
+            server, limit = (
+                (self._pid, self._ports[which]), (self._bare_pid, self._bare_ports[which])
+            )  # fmt: skip
+            ours.append(load(door, server, DOORS[door], request, *amount))
+            bare.append(load(door, limit, f"/{door}", request, *amount))
         total = chunks * clients * answers
         our_rate, bare_rate = (
             statistics.median(total / run.seconds for run in runs) for runs in (ours, bare)
@@ -222,7 +245,16 @@ class Bench:
             our_rate / bare_rate,
             *(percentile(ours, 50), percentile(ours, 99)),
             *(percentile(bare, 50), percentile(bare, 99)),
+            *cpu_ms(ours, bare, clients * answers),
         )
+
+
+def cpu_ms(ours: list[Load], bare: list[Load], answers: int) -> tuple[float, float, float]:
+    """Processor time of an answer, ours and the bare one's, and the limit's share of ours."""
+    our_ms, bare_ms = (
+        1000 * statistics.median(run.cpu_s for run in runs) / answers for runs in (ours, bare)
+    )
+    return our_ms, bare_ms, bare_ms / max(our_ms, 1e-9)
 
 
 def percentile(runs: list[Load], rank: int) -> float:
@@ -243,7 +275,7 @@ def main() -> None:
     clients = [int(number) for number in arguments.clients.split(",")]
     bench = Bench(arguments.rounds, arguments.answers)
     head = ("door", "sound", "clients", "chunks/s", "bare/s", "ratio",
-            "first p50", "p99 ms", "bare p50", "p99 ms")  # fmt: skip
+            "first p50", "p99 ms", "bare p50", "p99 ms", "cpu ms", "bare", "ratio")  # fmt: skip
     print("".join(f"{name:>11}" for name in head), file=sys.stderr)
     figures = []
     for each in bench.run(arguments.doors.split(","), clients):

@@ -23,7 +23,7 @@ from ollama_tts.backends.chattts.backend import ChatTTSBackend
 from ollama_tts.backends.chattts.weights import Checkpoint, directory
 from ollama_tts.options import LoadOptions
 from tests.support.chattts import stored
-from tests.support.checkpoints import FULL, write
+from tests.support.checkpoints import FULL, TINY, write
 
 WAYS = [
     *(("native", q) for q in ("fp32", "bf16", "int8")),
@@ -60,8 +60,9 @@ def peak_bytes(found: list[int]) -> Iterator[None]:
 async def weigh(root: Path, backend: str, quantization: str) -> dict[str, object]:
     model = stored(Checkpoint(directory(root)))
     options = LoadOptions(backend=backend, quantization=quantization, num_thread=1)
-    # torch itself, and what a first load leaves behind, are no part of a model.
-    await ChatTTSBackend().load(model, options).close()
+    with tempfile.TemporaryDirectory() as scratch:  # torch itself is no part of a model
+        tiny = stored(Checkpoint(directory(write(Path(scratch), TINY))))
+        await ChatTTSBackend().load(tiny, options).close()
     before, seen = own_bytes(), list[int]()
     with peak_bytes(seen):
         runner = ChatTTSBackend().load(model, options)

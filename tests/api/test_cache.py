@@ -36,7 +36,7 @@ def spoken(
     """The answer to one request, as one object."""
     body = {"model": model, "prompt": prompt, "stream": False, "options": options}
     answer = httpx.post(f"{url}/api/generate", json=body, timeout=100)
-    answer.raise_for_status()
+    assert answer.is_success, answer.text
     told: dict[str, Any] = answer.json()
     return told
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 import av
+import httpx
 import pytest
 from axe_core_python.selenium import Axe
 from selenium.webdriver import Chrome, Keys
@@ -17,6 +18,7 @@ from tests.support.chromium import until
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.page import Page
 from tests.support.tone_listener import listen
+from tests.support.upstream import FakeOllama, Wait
 
 TEXT = "One two three. Four five six. Seven eight nine."
 SAID = TEXT.replace(" ", "")
@@ -35,6 +37,24 @@ def page(chrome: Chrome, live: LiveServer) -> Iterator[Page]:
     assert complaints == []
 
 
+@dataclass(frozen=True)
+class Talking:
+    """A server whose model `talker` says what the language model behind it answers."""
+
+    behind: FakeOllama
+    server: LiveServer
+
+
+@pytest.fixture
+def talking(tmp_path: Path) -> Iterator[Talking]:
+    with FakeOllama({"qwen3:latest": ["Good", " morn", "ing. ", "And more."]}).up() as behind:
+        settings = replace(settings_for(tmp_path / "models"), upstream=behind.url)
+        with serving(settings) as server:
+            talker = {"model": "talker", "modelfile": "FROM tone\nPARAMETER llm qwen3\n"}
+            httpx.post(f"{server.url}/api/create", json=talker, timeout=60).raise_for_status()
+            yield Talking(behind, server)
+
+
 def in_order(words: list[str], text: str) -> bool:
     """Whether `words` stand in `text` in this order, each further on than the last."""
     at = 0
@@ -46,17 +66,32 @@ def in_order(words: list[str], text: str) -> bool:
     return True
 
 
-def test_sound_is_heard_and_words_light_up_while_the_rest_is_made(page: Page) -> None:
+def test_words_light_up_in_order_as_they_are_said(page: Page) -> None:
     page.option("tone_rate", "0.9")
     page.say(TEXT)
     page.until_state("done")
-    assert "making" in page.look("window.heard")
     assert len(page.words()) > 1
     assert in_order(page.words(), TEXT)
     states = list(dict.fromkeys(seen["state"] for seen in page.look("window.seen")))
-    assert states == ["idle", "loading", "making", "playing", "done"]
+    assert in_order(states, "idle loading making playing done")
     assert page.look("document.querySelectorAll('#words .said').length") == len(TEXT.split())
     assert listen(page.sound(), 24_000).replace(" ", "") == SAID
+
+
+def test_sound_is_heard_while_the_rest_is_not_even_written(talking: Talking, page: Page) -> None:
+    rest = Wait()
+    talking.behind.models["qwen3:latest"] = ["One two three. Four five six. ", rest, "Seven."]
+    page = Page(page.browser, talking.server)
+    page.choose("model", "talker:latest")
+    page.say("Count.")
+    until(page.browser, lambda: "making" in page.look("window.heard"), "a sound")
+    until(page.browser, page.words, "a word that lights up")
+    assert page.state() == "making"
+    rest.gate.set()
+    page.until_state("done")
+    assert page.part("words").text == "One two three. Four five six. Seven."
+    assert in_order(page.words(), "One two three. Four five six. Seven.")
+    assert listen(page.sound(), 24_000).replace(" ", "") == "Onetwothree.Fourfivesix.Seven."
 
 
 def test_blocks_meet_on_the_very_sample(page: Page) -> None:
@@ -130,6 +165,24 @@ def test_every_file_holds_what_was_heard(page: Page, downloads: Path) -> None:
             longer_s = 0.09 if name == "aac" else 0.02  # ADTS has no place for its exact length
             assert decoded_s(file) == pytest.approx(duration_s, abs=longer_s)
         file.unlink()
+
+
+def test_what_a_language_model_answers_is_saved_without_asking_it_again(
+    talking: Talking, page: Page, downloads: Path
+) -> None:
+    page = Page(page.browser, talking.server)
+    page.choose("model", "talker:latest")
+    page.say("What is it?")
+    page.until_state("done")
+    assert page.part("words").text == "Good morning. And more."
+    assert listen(page.sound(), 24_000).replace(" ", "") == "Goodmorning.Andmore."
+    page.choose("format", "flac")
+    page.part("save").click()
+    file = downloads / "speech.flac"
+    until(page.browser, file.exists, file.name)
+    assert decoded_s(file) == pytest.approx(len(page.sound()) / 24_000, abs=0.02)
+    asked = talking.behind.asked("/api/chat") + talking.behind.asked("/api/generate")
+    assert len(asked) == 1
 
 
 def decoded_s(file: Path) -> float:

@@ -26,7 +26,7 @@ export class Stage {
   /** A new take has the stage. `text` is what it will say, as far as is known. */
   open(take, text) {
     this.take = take
-    this.follower = new Follower($('words'), text, take.request.options.language)
+    this.follow(text)
     $('words').hidden = false
     $('words').scrollTop = 0
     if (NARROW.matches) $('player').scrollIntoView({ block: 'nearest' })
@@ -40,8 +40,14 @@ export class Stage {
     this.show()
   }
 
-  /** A language model wrote more of the text. */
-  wrote(text) {
+  /** Show a text, of which nothing is said yet. */
+  follow(text) {
+    this.follower = new Follower($('words'), text, this.take.request.options.language)
+  }
+
+  /** A language model wrote text: the first of it stands in the place of the question. */
+  wrote(text, first) {
+    if (first) this.follow('')
     this.follower.extend(text)
   }
 

@@ -11,7 +11,7 @@ function newSeed() {
 export class Take {
   /**
    * `request` is {model, prompt, options}; `rateHz` the rate that its sound will most likely have.
-   * `on` is told: wrote(text), begin(text, startS), more(), made(), heard().
+   * `on` is told: wrote(text, first), begin(text, startS), more(), made(), heard().
    */
   constructor(request, rateHz, on) {
     this.request = { ...request, options: { seed: newSeed(), ...request.options } }
@@ -75,8 +75,8 @@ export class Take {
     const { audio } = line
     if (this.state === 'loading') this.#first(audio)
     if (line.thinking) {
+      this.on.wrote(line.thinking, !this.written)
       this.written += line.thinking
-      this.on.wrote(line.thinking)
     }
     if (audio.text) this.on.begin(audio.text, audio.start_s)
     this.player.append(samplesOf(line.response))

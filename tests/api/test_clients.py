@@ -18,6 +18,7 @@ from tests.support.tone_listener import listen_s16
 
 TEXT = "One is first. Two is next."
 SAID = TEXT.replace(" ", "")
+MINI = Path(__file__).parent.parent / "data/chattts-mini"
 
 
 def heard(text: str | None) -> str:
@@ -84,6 +85,32 @@ def test_ollama_python_uploads_blobs(python: ollama.Client, tmp_path: Path) -> N
     file.write_bytes(b"hello")
     assert python.create_blob(file).startswith("sha256:2cf24dba")
     assert python.create_blob(file).startswith("sha256:2cf24dba")
+
+
+def test_ollama_python_makes_and_quantizes_models(python: ollama.Client) -> None:
+    files = {
+        path.relative_to(MINI).as_posix(): python.create_blob(path)
+        for path in MINI.rglob("*.*")
+        if path.suffix in {".json", ".safetensors"}
+    }
+    assert python.create("py", files=files, license="mine").status == "success"
+    steps = list(python.create("py-q", from_="py", quantize="q8_0", stream=True))
+    assert (steps[0].status, steps[-1].status) == ("converting model", "success")
+    quantizing = [step for step in steps if step.status == "quantizing F16 model to Q8_0"]
+    assert quantizing[-1].completed == quantizing[-1].total
+    sizes = {model.model: model.size or 0 for model in python.list().models}
+    assert sizes["py-q:latest"] < 0.65 * sizes["py:latest"]
+    shown = python.show("py-q")
+    assert shown.details
+    assert shown.details.quantization_level == "Q8_0"
+    assert (shown.modelinfo or {})["chattts.block_count"] == 5
+    assert shown.license == "mine"
+    with pytest.raises(ollama.ResponseError, match="only supported for F16, BF16 and F32"):
+        python.create("py-x", from_="py-q", quantize="q4_0")
+    sound = python.generate("py-q", "Good morning, how are you today?", options={"seed": 1})
+    assert len(base64.b64decode(sound.response or "")) > 20_000
+    for name in ("py", "py-q"):
+        python.delete(name)
 
 
 def test_ollama_python_reads_errors(python: ollama.Client) -> None:

@@ -240,7 +240,7 @@ def main() -> None:
             (mutated(vocos[:length], len(vocos)), hostile.safetensors),
         ]
         for strategy, take in rounds:
-            many(BATCH, options.seed - 1, strategy, take)
+            many(50, options.seed - 1, strategy, take)
         hostile.ends.clear()
         writes, before, began_s = watch_writes(root), peak_bytes(), time.monotonic()
         for strategy, take in rounds:

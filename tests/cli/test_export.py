@@ -24,7 +24,9 @@ def test_round_trip(online: Cli, live: LiveServer, tmp_path: Path) -> None:
     assert "Q8_0" in shown
     assert "gpt.layers.0.mlp.up_proj.weight" in shown
     for name in ("trip", "trip-again"):
-        said = online("run", name, "Good morning, how are you today?", "-o", str(tmp_path / f"{name}.wav"))
+        said = online(
+            "run", name, "Good morning, how are you today?", "-o", str(tmp_path / f"{name}.wav")
+        )
         assert said.status == 0, said.error
     first, second = ((tmp_path / f"{n}.wav").read_bytes() for n in ("trip", "trip-again"))
     assert len(first) > 20_000

@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 KNEE: Final = 0.85
 """Up to here (-1.4 dB of full scale) samples pass unchanged."""
-CEILING: Final = 0.99
-"""No sample becomes larger, however loud it was."""
+CEILING: Final = 1.0
+"""Full scale; reached by what is as far above it as the knee is below (+1.2 dB), and louder."""
 
 
 def soft_limit(samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Float32 [N] with magnitudes under `CEILING`; order and sign are kept, NaN stays NaN.
+    """Float32 [N] with magnitudes up to `CEILING`; order and sign are kept, NaN stays NaN.
 
-    Each sample is bent by itself, by additions and divisions alone, so that the result is the
+    Between knee and full scale the curve is a parabola that leaves slope 1 and ends in slope 0.
+    Each sample is bent by itself, by products and differences alone, so that the result is the
     same bit for bit however the sound is cut into pieces, and nothing is held back.
     """
     magnitudes = np.abs(samples)
@@ -22,8 +23,7 @@ def soft_limit(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     if not loud.any():
         return samples
     room = np.float32(CEILING - KNEE)
-    over = magnitudes[loud] - np.float32(KNEE)
+    short = np.maximum(np.float32(CEILING) + room - magnitudes[loud], np.float32(0))
     limited = samples.copy()
-    bent = np.float32(KNEE) + (room - room * room / (room + over))
-    limited[loud] = np.copysign(bent, samples[loud])
+    limited[loud] = np.copysign(np.float32(CEILING) - short * short / (4 * room), samples[loud])
     return limited

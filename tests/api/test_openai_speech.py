@@ -197,10 +197,11 @@ def test_all_paths_give_the_same_samples(http: httpx.Client) -> None:
     assert base64.b64decode(lines.json()["response"])[44:] == pcm
 
 
-def test_sound_beyond_full_scale_bends_and_never_wraps_around(http: httpx.Client) -> None:
+def test_sound_beyond_full_scale_saturates_and_never_wraps_around(http: httpx.Client) -> None:
     loud = speech(http, response_format="pcm", options={"gain_db": 24}).content
     samples = np.frombuffer(loud, "<i2").astype(int)
-    assert samples.max() > 32_000
+    assert samples.max() == 32767
+    assert samples.min() <= -32767
     soft = np.frombuffer(speech(http, response_format="pcm").content, "<i2").astype(int)
     assert np.all(np.sign(samples[np.abs(soft) > 10]) == np.sign(soft[np.abs(soft) > 10]))
 

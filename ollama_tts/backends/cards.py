@@ -31,10 +31,11 @@ class Cards:
 
     async def look(self) -> None:
         """Read them anew in a thread; whoever comes meanwhile waits for the same look."""
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(asyncio.to_thread(self._reader.read))
-        done, _ = await asyncio.wait({self._looking}, timeout=PATIENCE_S)
-        self.seen = self._looking.result() if done else ()
+        looking = self._looking
+        if looking is None or looking.done():
+            looking = self._looking = asyncio.create_task(asyncio.to_thread(self._reader.read))
+        done, _ = await asyncio.wait({looking}, timeout=PATIENCE_S)
+        self.seen = looking.result() if done else ()
 
 
 class Nvml:

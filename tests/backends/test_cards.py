@@ -125,3 +125,16 @@ def test_gauges_are_there_by_card_and_have_no_value_without_one() -> None:
     assert 'ollama_tts_gpu_memory_total_bytes{gpu="0"} 10.0' in lines
     assert 'ollama_tts_gpu_utilization_ratio{gpu="0"} 0.25' in lines
     assert not any('ratio{gpu="1"}' in line for line in lines)
+
+
+async def test_scrapes_close_behind_each_other_all_see_the_cards() -> None:
+    """One look may be over, and the next begun, before all who waited for it are back."""
+    reader = Fixed()
+    reader.go.set()
+    cards = Cards(reader)
+    async with asyncio.TaskGroup() as scrapes:
+        for _ in range(2000):
+            scrapes.create_task(cards.look())
+            await asyncio.sleep(0)
+    assert cards.seen == (CARD,)
+    assert reader.reads < 2000

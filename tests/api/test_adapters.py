@@ -53,15 +53,14 @@ def asked(model: str, **options: object) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     root = write(tmp_path_factory.mktemp("tiny"), TINY)
-    with serving(settings_for(tmp_path_factory.mktemp("models"))) as live:
-        client = ollama.Client(live.url)
+    settings = settings_for(tmp_path_factory.mktemp("models"))
+    with serving(settings) as live, ollama.Client(live.url) as client:
         paths = [p for p in root.rglob("*") if p.suffix in {".json", ".safetensors"}]
         files = {path.relative_to(root).as_posix(): client.create_blob(path) for path in paths}
         client.create("packed", files=files, parameters={"num_thread": 1})
         client.create("base", from_="packed", parameters={"backend": "torch"})
         with httpx.Client(base_url=live.url, timeout=120) as http:
             yield Studio(live, client, http)
-        client._client.close()
 
 
 def recording(folder: Path, kind: str, seconds: float = 3.5) -> Path:

@@ -76,14 +76,11 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def create(live: LiveServer, name: str, root: Path) -> str:
     """Make a model of a checkpoint; gives its digest."""
-    client = ollama.Client(live.url)
-    try:
+    with ollama.Client(live.url) as client:
         paths = [path for path in root.rglob("*") if path.suffix in {".json", ".safetensors"}]
         files = {path.relative_to(root).as_posix(): client.create_blob(path) for path in paths}
         client.create(name, files=files, parameters={"num_thread": 1})
         return digest_of(client, name)
-    finally:
-        client._client.close()
 
 
 def digest_of(client: ollama.Client, name: str) -> str:

@@ -16,11 +16,10 @@ Ask = Callable[..., httpx.Response]
 @pytest.fixture
 def digests(live: LiveServer, own_http: httpx.Client) -> dict[str, str]:
     """Two voices and a model that splits 3 to 1 between them: name → digest."""
-    client = ollama.Client(live.url)
-    client.create("one", from_="tone", parameters={"gain_db": -1.0})
-    client.create("two", from_="tone", parameters={"gain_db": -2.0})
-    client.create("both", from_="one", parameters={"split": "one:75,two:25"})
-    client._client.close()
+    with ollama.Client(live.url) as client:
+        client.create("one", from_="tone", parameters={"gain_db": -1.0})
+        client.create("two", from_="tone", parameters={"gain_db": -2.0})
+        client.create("both", from_="one", parameters={"split": "one:75,two:25"})
     return {m["name"].removesuffix(":latest"): m["digest"]
             for m in own_http.get("/api/tags").json()["models"]}  # fmt: skip
 
@@ -104,8 +103,5 @@ def test_a_model_that_is_gone_and_one_that_leads_back_are_told(
 
 
 def create(live: LiveServer, name: str, base: str, split: str) -> None:
-    client = ollama.Client(live.url)
-    try:
+    with ollama.Client(live.url) as client:
         client.create(name, from_=base, parameters={"split": split})
-    finally:
-        client._client.close()

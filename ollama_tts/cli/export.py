@@ -7,12 +7,13 @@ from pathlib import Path
 
 from ollama_tts.backends.base import Conversion
 from ollama_tts.backends.catalog import Catalog
+from ollama_tts.cli.interrupt import signals_end_it
 from ollama_tts.cli.progress import ProgressLines
+from ollama_tts.cli.sink import whole_file
 from ollama_tts.config import Settings
 from ollama_tts.names import ModelName
 from ollama_tts.protocol.ollama import ProgressResponse
 from ollama_tts.service.parameters import STORED, quantization
-from ollama_tts.store.durable import temporary_beside
 from ollama_tts.store.store import Store
 
 
@@ -22,6 +23,7 @@ def export(arguments: argparse.Namespace) -> None:
     Raises:
         ModelNotFound: It is not in the store.
         InvalidRequest: The model cannot be written so.
+        Failed: There is no folder for the file.
         OSError: The file cannot be written; nothing of it is left.
     """
     model = Store(Settings.from_env().models_dir).get(ModelName.parse_reference(arguments.model))
@@ -30,8 +32,13 @@ def export(arguments: argparse.Namespace) -> None:
     conversion = Catalog().conversion(
         model.config.model_format, model.files, precision, model.licenses
     )
-    with ProgressLines(sys.stderr) as progress:
-        _write(Path(arguments.output), _told(conversion, progress))
+    with (
+        signals_end_it(),
+        whole_file(Path(arguments.output)) as file,
+        ProgressLines(sys.stderr) as progress,
+    ):
+        for chunk in _told(conversion, progress):
+            file.write(chunk)
     if model.adapters:
         left = ", ".join(sorted(model.adapters))
         print(f"adapters are not part of the file: {left}", file=sys.stderr)
@@ -45,15 +52,3 @@ def _told(conversion: Conversion, progress: ProgressLines) -> Iterator[bytes]:
         yield chunk
         done += len(chunk)
         progress(ProgressResponse(status=status, total=conversion.size_bytes, completed=done))
-
-
-def _write(path: Path, chunks: Iterator[bytes]) -> None:
-    """The file at `path`, whole or not at all."""
-    temporary = temporary_beside(path)
-    try:
-        with temporary.open("xb") as file:
-            for chunk in chunks:
-                file.write(chunk)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -23,12 +23,13 @@ def interruptible(work: Coroutine[None, None, T]) -> T:
         KeyboardInterrupt: On SIGINT, after the work's own cleaning up.
         SystemExit: On SIGTERM and SIGHUP, likewise; with 128 and the signal's number.
     """
-    with _handling():
+    with signals_end_it():
         return asyncio.run(work)
 
 
 @contextmanager
-def _handling() -> Generator[None]:
+def signals_end_it() -> Generator[None]:
+    """Signals end the block by an exception, so that it cleans up; else as `interruptible`."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in handled:

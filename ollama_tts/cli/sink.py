@@ -66,8 +66,10 @@ async def to_file(path: Path) -> AsyncGenerator[Sink]:
     A path that is something else already (a pipe, a device) is written to as it is. The sizes
     that a streamed WAV header leaves open are filled in at the end.
     """
-    with _in_place(path) as file:
+    with whole_file(path) as file:
         yield FileSink(file)
+        if file.seekable():
+            fill_in_sizes(file)
 
 
 @asynccontextmanager
@@ -114,18 +116,27 @@ async def _playing(
 
 
 @contextmanager
-def _in_place(path: Path) -> Generator[BinaryIO]:
+def whole_file(path: Path) -> Generator[BinaryIO]:
+    """An open file that is at `path` when the block has ended; where that fails nothing is left.
+
+    What is something else already (a pipe, a device) stays that, and is written to as it is; a
+    link stays a link.
+
+    Raises:
+        Failed: There is no such folder.
+        OSError: It cannot be written.
+    """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         with path.open("wb") as device:
             yield device
         return
     if not path.parent.is_dir():
         raise Failed(f"cannot write {path}: there is no folder {path.parent}")
-    written = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+    path = path.resolve()
+    written = path.parent / f".{secrets.token_hex(8)}.tmp"
     try:  # from before the file is there: a signal may come at any moment
         with written.open("x+b") as file:
             yield file
-            fill_in_sizes(file)
         written.replace(path)
     finally:
         written.unlink(missing_ok=True)

@@ -73,7 +73,9 @@ class CreateService:
                 verb = "creating new" if fresh else "using existing"
                 yield Progress(f"{verb} layer {layer.digest}")
             yield Progress("writing manifest")
-            commit = partial(self._commit, recipe.name, draft, writer)
+            commit = partial(
+                self._store.commit, recipe.name, draft.manifest, draft.contents, writer
+            )
             await self._models.swaps.change(recipe.name, commit)
         yield Progress("success")
 
@@ -88,18 +90,6 @@ class CreateService:
         yield Progress("verifying conversion")
         await asyncio.to_thread(weights.inspect, {"model.gguf": writer.path})
         draft.put_weights(Layer(manifests.MODEL, writer.digest, writer.size_bytes))
-
-    def _commit(self, name: ModelName, draft: Draft, writer: BlobWriter | None) -> None:
-        """Let the name mean the draft; where that fails, weights made for it go again."""
-        fresh = writer is not None and not self._store.blobs.has(writer.digest)
-        if writer is not None:
-            writer.commit()
-        try:
-            self._store.commit(name, draft.manifest, draft.contents)
-        except BaseException:
-            if writer is not None and fresh:
-                self._store.withdraw(writer.digest)
-            raise
 
     def _has(self, name: ModelName) -> bool:
         try:

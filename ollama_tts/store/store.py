@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ollama_tts.errors import InvalidRequest, ModelNotFound, NotFound, StoreFailed
 from ollama_tts.names import Digest, ModelName
-from ollama_tts.store.blobs import DEFAULT_MAX_BYTES, Blobs
+from ollama_tts.store.blobs import DEFAULT_MAX_BYTES, Blobs, BlobWriter
 from ollama_tts.store.contents import assemble
 from ollama_tts.store.layout import Layout
 from ollama_tts.store.lock import StoreLock
@@ -135,12 +135,17 @@ class Store:
             raise StoreFailed(f"model '{name.short}' cannot be read: {error}") from error
 
     def commit(
-        self, name: ModelName, manifest: Manifest, contents: Mapping[Digest, bytes]
+        self,
+        name: ModelName,
+        manifest: Manifest,
+        contents: Mapping[Digest, bytes],
+        made: BlobWriter | None = None,
     ) -> LocalModel:
         """Make `name` mean `manifest`, in one step and for good.
 
-        `contents` are the small blobs that are written with it; all others must be there in
-        full. Blobs that only the replaced manifest used go.
+        `contents` are the small blobs that are written with it, `made` is a large one that was
+        written for it; all others must be there in full. Blobs that only the replaced manifest
+        used go, `made` where it fails.
 
         Raises:
             BlobNotFound: A blob is not there; nothing has changed.
@@ -149,7 +154,15 @@ class Store:
             StoreFailed: Disk full, read-only …
         """
         with self._lock.held():
-            return self._commit(name, encode_manifest(manifest), manifest, contents)
+            fresh = made is not None and not self.blobs.has(made.digest)
+            try:
+                if made is not None:
+                    made.commit()
+                return self._commit(name, encode_manifest(manifest), manifest, contents)
+            except BaseException:
+                if made is not None and fresh and made.digest not in self._shelf.references():
+                    self.blobs.remove(made.digest)
+                raise
 
     def adopt(self, name: ModelName, data: bytes) -> LocalModel:
         """Make `name` mean the manifest in these bytes, kept byte for byte; else as `commit`.
@@ -193,16 +206,6 @@ class Store:
                 raise InvalidRequest(
                     f"blob {layer.digest} has {size} bytes, not {layer.size_bytes}"
                 )
-
-    def withdraw(self, digest: Digest) -> None:
-        """Remove a blob that was made for a model which then was not made.
-
-        Raises:
-            StoreFailed: It cannot be removed.
-        """
-        with self._lock.held():
-            if digest not in self._shelf.references():
-                self.blobs.remove(digest)
 
     def copy(self, source: ModelName, destination: ModelName) -> None:
         """Let `destination` mean what `source` means.

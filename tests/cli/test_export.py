@@ -1,5 +1,7 @@
 """create -q, export, and create from what was exported: the same file, the same sound."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.cli.conftest import ROOT, Cli
@@ -41,3 +43,32 @@ def test_what_cannot_be_exported(online: Cli, live: LiveServer, tmp_path: Path) 
     assert package.status == 1
     assert package.error.startswith("Error: tone models come with a package")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_file_is_replaced(online: Cli, live: LiveServer, tmp_path: Path) -> None:
+    (tmp_path / "m").write_text(f"FROM {MINI}\n")
+    assert online("create", "whole", "-f", str(tmp_path / "m")).status == 0
+    store = str(live.settings.models_dir)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    pipe, link, device = folder / "pipe", folder / "link", folder / "null"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "linked.gguf")
+    device.symlink_to("/dev/null")
+    with ThreadPoolExecutor(1) as thread:
+        read = thread.submit(pipe.read_bytes)
+        for out in (pipe, link, device):
+            done = online("export", "whole", "-o", str(out), OLLAMA_MODELS=store)
+            assert done.status == 0, done.error
+        piped = read.result()
+    assert pipe.is_fifo()
+    assert device.is_char_device()
+    assert link.is_symlink()
+    assert (tmp_path / "linked.gguf").read_bytes() == piped
+    for place, why in ((str(folder), "Is a directory"), ("", "Is a directory"),
+                       (str(tmp_path / "gone/x"), "there is no folder")):  # fmt: skip
+        refused = online("export", "whole", "-o", place, OLLAMA_MODELS=store)
+        assert refused.status == 1
+        assert why in refused.error
+        assert "Traceback" not in refused.error
+    assert sorted(folder.iterdir()) == sorted((pipe, link, device))

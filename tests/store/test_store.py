@@ -130,6 +130,30 @@ def test_replacing_a_model_frees_what_only_the_old_one_used(store: Store, models
     assert store.blobs.has(Digest.of(b"new"))
 
 
+def test_what_was_made_for_a_model_comes_and_goes_with_it(store: Store, models_dir: Path) -> None:
+    other = commit(store, "other", {"a": b"other"})
+    with store.blobs.writing() as first, store.blobs.writing() as second:
+        for writer in (first, second):
+            writer.write(b"made")
+        manifest = Manifest(
+            store.manifest(other.name).manifest.config,
+            (Layer(manifests.MODEL, first.digest, first.size_bytes, "a"),),
+        )
+        store.commit(parse("m"), manifest, {}, first)
+        store.copy(other.name, parse("m"))
+        assert not store.blobs.has(first.digest)
+        store.commit(parse("m"), manifest, {}, second)
+    assert store.get(parse("m")).files["a"].read_bytes() == b"made"
+    store.delete(parse("m"))
+    before = blob_names(models_dir)
+    with store.blobs.writing() as third:
+        third.write(b"made")
+        torn = Manifest(manifest.config, (Layer(manifests.MODEL, third.digest, 3, "a"),))
+        with pytest.raises(InvalidRequest, match="has 4 bytes, not 3"):
+            store.commit(parse("m"), torn, {}, third)
+    assert blob_names(models_dir) == before
+
+
 def test_without_pruning_replaced_blobs_stay_and_deleted_ones_go(models_dir: Path) -> None:
     store = Store(models_dir, prune=False)
     commit(store, "a", {"x": b"old"})

@@ -83,7 +83,7 @@ class Node:
             others=self.catalog.languages(),
         )
         self.turn = counting_turns(self.speech.speak, self.rates, self.metrics)
-        self.kept = SoundService(self.sounds.cache, self.models.resolve, self.speech.speak)
+        self.kept = SoundService(self.sounds.cache, self.routing.voices, self.speech.speak)
         self.upstream = Upstream(settings.upstream) if settings.upstream else None
         self.spoken = SpokenService(self.upstream, self.speech.speak)
         self.ready = False

@@ -14,7 +14,7 @@ def warm(arguments: argparse.Namespace) -> None:
     Raises:
         Failed: Some lines could not be spoken; each has been named.
     """
-    texts = [line.strip() for line in read_text(arguments.file).splitlines() if line.strip()]
+    texts = [line.strip() for line in read_text(arguments.file).splitlines()]
     options = dict(arguments.option)
     if arguments.voice is not None:
         options["voice"] = arguments.voice

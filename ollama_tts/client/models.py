@@ -40,7 +40,7 @@ def warm(model: str, prompts: Sequence[str], options: Mapping[str, object]) -> C
 
 def forget(model: str | None) -> Call:
     """Have the server's audio cache emptied, or of one model's sounds."""
-    return Call.json("DELETE", "/api/cache", {"model": model} if model else {})
+    return Call.json("DELETE", "/api/cache", {} if model is None else {"model": model})
 
 
 def copy(source: str, destination: str) -> Call:

@@ -21,7 +21,7 @@ class CacheResponse(Wire, kw_only=True):
 
 
 class ForgetRequest(NamedRequest, kw_only=True):
-    """DELETE /api/cache: of one model, or of all where none is named."""
+    """DELETE /api/cache: of one model. All of it is forgotten where there is no body."""
 
 
 class WarmRequest(NamedRequest, kw_only=True):

@@ -58,10 +58,10 @@ class Routing:
             return None
         return now if now.digest != model.digest else None
 
-    def voices(self, asked: str) -> list[LocalModel]:
-        """All models that may speak a request for `asked`; errors as of `chosen`."""
+    def voices(self, asked: str, given: Mapping[str, object]) -> list[LocalModel]:
+        """All models that may speak a request for `asked`; `given` and errors as of `chosen`."""
         model = self._find(asked)
-        text = _split(model.parameters)
+        text = _split(model.parameters, given)
         return _voices(self._find, text, (_name(asked),)) if text else [model]
 
 

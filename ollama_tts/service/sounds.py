@@ -1,11 +1,13 @@
 """`SoundService`: what lies in the audio cache, forgetting it, and speaking texts into it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 from ollama_tts.cache import Extent, SoundCache
 from ollama_tts.errors import Failed, InvalidRequest, Unsupported
+from ollama_tts.names import ModelName
 from ollama_tts.protocol.sounds import CacheResponse, ForgetRequest, KeptSounds, WarmRequest
 from ollama_tts.service.events import Progress, SpeechDone, SpeechEvent, SpeechRequest
 from ollama_tts.store.model import LocalModel
@@ -15,16 +17,20 @@ WARMING_PRIORITY = -5
 
 
 class SoundService:
-    """The audio cache of a node, as a user sees it. `find` gives the model of a name."""
+    """The audio cache of a node, as a user sees it.
+
+    `voices` gives the models that may speak a request for a name with these options: more than
+    one where its requests are split.
+    """
 
     def __init__(
         self,
         cache: SoundCache | None,
-        find: Callable[[str], LocalModel],
+        voices: Callable[[str, Mapping[str, object]], list[LocalModel]],
         speak: Callable[[SpeechRequest], AsyncGenerator[SpeechEvent, None]],
     ) -> None:
         self._cache = cache
-        self._find = find
+        self._voices = voices
         self._speak = speak
 
     async def state(self) -> CacheResponse:
@@ -34,21 +40,31 @@ class SoundService:
             return CacheResponse(memory=KeptSounds(), disk=KeptSounds())
         return self._told(cache.memory_extent, await cache.disk_extent() or Extent())
 
-    async def forget(self, request: ForgetRequest) -> CacheResponse:
-        """Forget the sounds of one model, or all; gives what that freed.
+    async def forget(self, request: ForgetRequest | None) -> CacheResponse:
+        """Forget the sounds of one model, or all where `request` is None; gives what that freed.
+
+        Of a model whose requests are split those of all models that speak for it.
 
         Raises:
+            InvalidRequest: The request names no model.
             ModelNotFound: No such model.
         """
-        digest = self._find(request.asked).digest.hex if request.asked else None
+        if request is not None and not request.asked:
+            raise InvalidRequest("'model' is required (without a body all is forgotten)")
+        models = [None] if request is None else self._digests(request.asked)
         if self._cache is None:
             return await self.state()
-        return self._told(*await self._cache.clear(digest))
+        freed = [await self._cache.clear(model) for model in models]
+        return self._told(_sum(memory for memory, _ in freed), _sum(disk for _, disk in freed))
+
+    def _digests(self, asked: str) -> list[str | None]:
+        return [model.digest.hex for model in self._voices(asked, {})]
 
     def warm(self, request: WarmRequest, client: str) -> AsyncGenerator[Progress, None]:
         """Speak each text into the cache; a step a text, a count, then `success`.
 
-        A text that cannot be spoken is named in a step and passed over.
+        By every model that may speak it. A text that cannot be spoken is named by its place in
+        `prompts` in a step, and passed over, as are texts without a character.
 
         Raises:
             InvalidRequest: No model, no texts, or options that cannot be meant.
@@ -57,41 +73,53 @@ class SoundService:
         """
         if self._cache is None:
             raise Unsupported("there is no audio cache to warm (OLLAMA_TTS_CACHE_BYTES)")
-        texts = [text for text in request.prompts if text.strip()]
+        texts = [(place, text) for place, text in enumerate(request.prompts, 1) if text.strip()]
         if not request.asked or not texts:
             raise InvalidRequest("'model' and 'prompts' (texts to speak) are required")
-        self._find(request.asked)
-        return self._warm(request, texts, client)
+        options = {name.lower(): value for name, value in request.options.items()}
+        if options.get("cache") is False:
+            raise InvalidRequest("option 'cache' cannot be false where the cache is to be filled")
+        voices = [model.name for model in self._voices(request.asked, options)]
+        options.pop("split", None)
+        return self._warm(texts, [self._asking(request, options, name, client) for name in voices])
 
     async def _warm(
-        self, request: WarmRequest, texts: list[str], client: str
+        self, texts: list[tuple[int, str]], asking: list[SpeechRequest]
     ) -> AsyncGenerator[Progress, None]:
-        spoken = hits = failed = 0
-        for number, text in enumerate(texts):
+        spoken = hits = 0
+        failed: set[int] = set()
+        for number, (place, text) in enumerate(texts):
             yield _step(number, len(texts))
-            try:
-                done = await self._speak_once(request, text, client)
-            except InvalidRequest as error:
-                failed += 1
-                yield Progress(f"text {number + 1}: {error}")
-                continue
-            spoken += done.utterances
-            hits += done.cache_hits
+            for asked in asking:
+                try:
+                    done = await self._speak_once(replace(asked, text=text))
+                except InvalidRequest as error:
+                    failed.add(place)
+                    by = f" ({asked.model})" if len(asking) > 1 else ""
+                    yield Progress(f"text {place}{by}: {error}")
+                    continue
+                spoken += done.utterances
+                hits += done.cache_hits
         yield _step(len(texts), len(texts))
         yield Progress(f"{spoken - hits} utterances spoken, {hits} were there")
         if failed:
-            raise Failed(f"{failed} of {len(texts)} texts could not be spoken")
+            raise Failed(f"{len(failed)} of {len(texts)} texts could not be spoken")
         yield Progress("success")
 
-    async def _speak_once(self, request: WarmRequest, text: str, client: str) -> SpeechDone:
-        asked = SpeechRequest(
-            request.asked,
-            text,
-            {"priority": WARMING_PRIORITY, **request.options, "cache": True, "audio_format": "pcm"},
+    def _asking(
+        self, request: WarmRequest, options: Mapping[str, object], name: ModelName, client: str
+    ) -> SpeechRequest:
+        """What one model is asked, but for the text."""
+        return SpeechRequest(
+            name.short,
+            "",
+            {"priority": WARMING_PRIORITY, **options, "cache": True, "audio_format": "pcm"},
             system=request.system or None,
             client=client,
             surface="warm",
         )
+
+    async def _speak_once(self, asked: SpeechRequest) -> SpeechDone:
         last: SpeechEvent | None = None
         async with aclosing(self._speak(asked)) as events:
             async for event in events:
@@ -106,6 +134,13 @@ class SoundService:
             memory=_kept(memory, self._cache.memory_budget_bytes),
             disk=_kept(disk, self._cache.disk_budget_bytes or 0),
         )
+
+
+def _sum(extents: Iterable[Extent]) -> Extent:
+    total = Extent()
+    for each in extents:
+        total = Extent(total.sounds + each.sounds, total.size_bytes + each.size_bytes)
+    return total
 
 
 def _kept(extent: Extent, budget_bytes: int) -> KeptSounds:

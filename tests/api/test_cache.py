@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from ollama_tts import AsyncClient, Client
-from ollama_tts.errors import Failed
+from ollama_tts.errors import Failed, InvalidRequest
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.services import mini_files
 from tests.support.stores import upload
@@ -140,6 +140,48 @@ def test_warmed_texts_are_there_and_bad_ones_are_named(
     for wrong in ({}, {"model": "tone"}, {"model": "tone", "prompts": [" "]}):
         assert own_http.post("/api/cache", json=wrong).status_code == 400
     assert own_http.post("/api/cache", json={**body, "model": "x"}).status_code == 404
+
+
+def test_a_body_without_a_model_forgets_nothing(live: LiveServer, own_http: httpx.Client) -> None:
+    spoken(live.url, model="tone", prompt="Kept.")
+    for body in ({"modell": "tone"}, {"model": ""}, {"model": None}):
+        refused = own_http.request("DELETE", "/api/cache", json=body)
+        assert refused.status_code == 400
+        assert refused.json() == {"error": "'model' is required (without a body all is forgotten)"}
+    with Client(live.url) as client, pytest.raises(InvalidRequest, match="'model' is required"):
+        client.forget("")
+    assert own_http.get("/api/cache").json()["memory"]["sounds"] == 1
+    assert own_http.request("DELETE", "/api/cache", json={}).json()["memory"]["sounds"] == 1
+
+
+def test_all_models_of_a_split_are_warmed_and_forgotten(
+    live: LiveServer, own_http: httpx.Client
+) -> None:
+    for body in (
+        {"model": "slow", "from": "tone", "parameters": {"speed": 0.75}},
+        {"model": "inner", "from": "tone", "parameters": {"split": "tone:1,slow:1"}},
+        {"model": "ab", "from": "tone", "parameters": {"split": "inner:0,hibari:1"}},
+    ):
+        assert own_http.post("/api/create", json={**body, "stream": False}).is_success
+    asked = {"model": "ab", "prompts": ["", "Hello.", "…", "Hello."], "options": {"seed": 1}}
+    lines = own_http.post("/api/cache", json=asked).text.splitlines()
+    assert next(line for line in lines if "(tone:latest)" in line).startswith(
+        '{"status":"text 3 (tone:latest): '
+    )
+    assert lines[-2] == '{"status":"3 utterances spoken, 3 were there"}'
+    assert lines[-1] == '{"error":"1 of 3 texts could not be spoken"}'
+    for model in ("tone", "slow", "hibari", "ab"):
+        told = spoken(live.url, model=model, prompt="Hello.", seed=1)
+        assert told["audio"]["cache_hits"] == 1, model
+    freed = own_http.request("DELETE", "/api/cache", json={"model": "inner"}).json()
+    assert freed["memory"]["sounds"] == 2
+    assert own_http.get("/api/cache").json()["memory"]["sounds"] == 1
+    one = {**asked, "options": {"SPLIT": "slow:1"}}
+    lines = own_http.post("/api/cache", json=one).text.splitlines()
+    assert lines[-2] == '{"status":"1 utterances spoken, 1 were there"}'
+    never = own_http.post("/api/cache", json={**asked, "options": {"cache": False}})
+    assert never.status_code == 400
+    assert "'cache' cannot be false" in never.json()["error"]
 
 
 async def test_clients_warm_and_forget(live: LiveServer) -> None:

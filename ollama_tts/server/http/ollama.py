@@ -187,7 +187,9 @@ async def _load(asked: _Asked, model: LocalModel) -> Response:
 def _voices(asked: _Asked, model: LocalModel) -> list[LocalModel]:
     """The models that a load or unload means: `model`, or all that its split may choose."""
     split = bool(model.parameters.get("split"))
-    return asked.node.routing.voices(asked.request.model) if split else [model]
+    return (
+        asked.node.routing.voices(asked.request.model, asked.request.options) if split else [model]
+    )
 
 
 def _speak(asked: _Asked, speech: SpeechRequest, question: Question | None) -> ASGIApp:

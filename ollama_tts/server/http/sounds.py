@@ -4,6 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from ollama_tts.protocol.codec import decode, parse
 from ollama_tts.protocol.sounds import ForgetRequest, WarmRequest
 from ollama_tts.server.http.asking import client_of, node_of
 from ollama_tts.server.http.body import read, read_struct
@@ -17,9 +18,10 @@ async def state(request: Request) -> Response:
 
 
 async def forget(request: Request) -> Response:
-    """DELETE /api/cache: all of it without a body."""
-    empty = not (await read(request)).strip()
-    asked = ForgetRequest() if empty else await read_struct(request, ForgetRequest)
+    """DELETE /api/cache: all of it without a body, or with an empty object."""
+    body = await read(request)
+    everything = not body.strip() or parse(body) == {}
+    asked = None if everything else decode(body, ForgetRequest)
     return json_reply(await node_of(request).kept.forget(asked))
 
 

@@ -7,25 +7,34 @@ from collections.abc import Mapping, Sequence
 
 from ollama_tts.cli.interrupt import interruptible
 from ollama_tts.config import Settings
+from ollama_tts.errors import UnspeakableText
 from ollama_tts.node import Node
 from ollama_tts.options import resolve
-from ollama_tts.text.explain import explain as account
+from ollama_tts.text.explain import explain as account, refusal
 from ollama_tts.text.rules import TextRules
 
 Entries = Mapping[str, Sequence[Mapping[str, object]]]
 
 
 def explain(arguments: argparse.Namespace) -> None:
-    """`explain MODEL TEXT [--json]`; the model is looked for in this machine's store."""
+    """`explain MODEL TEXT [--json]`; the model is looked for in this machine's store.
+
+    Raises:
+        UnspeakableText: After the account: the voice lacks the language of some of the text.
+    """
     text = _text(arguments.text)
     options = dict(arguments.option)
     rules = interruptible(_rules(arguments.model, options))
-    found = account(text, resolve(options).speech.language, rules)
+    language = resolve(options).speech.language
+    found = account(text, language, rules)
     if arguments.json:
         json.dump(found, sys.stdout, ensure_ascii=False, indent=2)
         print()
     else:
         print("\n".join(_lines(found)))
+    reason = refusal(text, language, rules)
+    if reason is not None:
+        raise UnspeakableText(reason)
 
 
 def _text(words: Sequence[str]) -> str:

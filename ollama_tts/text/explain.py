@@ -1,5 +1,6 @@
 """What becomes of a text: its utterances, and every character that is not spoken."""
 
+from ollama_tts.text.languages import unspoken
 from ollama_tts.text.preparer import Preparer
 from ollama_tts.text.rules import CHATTTS_RULES, TextRules
 
@@ -31,3 +32,9 @@ def explain(
             for entry in preparer.dropped
         ],
     }
+
+
+def refusal(text: str, language: str, rules: TextRules) -> str | None:
+    """Why a voice of these rules refuses `text`, or None where it has all its languages."""
+    preparer = Preparer(rules, language)
+    return unspoken(preparer.feed(text) + preparer.finish(), rules)

@@ -249,5 +249,12 @@ def test_explain_accounts_for_every_character(alone: Cli) -> None:
     assert "'**': markdown" in plain.text
 
 
+def test_explain_tells_what_the_voice_would_refuse(alone: Cli) -> None:
+    done = alone("explain", "hibari", "Hello 你好", "--json")
+    assert json.loads(done.out)["utterances"]
+    assert done.status == 1
+    assert done.error == 'Error: this voice can\'t speak "你好" (Chinese); it speaks English\n'
+
+
 def test_explain_needs_the_model(alone: Cli) -> None:
     assert alone("explain", "nobody", "x").error == "Error: model 'nobody' not found\n"

@@ -1,5 +1,6 @@
 """Several texts at once through the official asynchronous ollama client.
 
+pip install ollama
 python examples/ollama_python_async.py FOLDER            (OLLAMA_HOST is read by the client)
 """
 

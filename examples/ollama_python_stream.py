@@ -1,5 +1,6 @@
 """Stream speech through the official ollama client, unmodified.
 
+pip install ollama
 python examples/ollama_python_stream.py hello.wav        (OLLAMA_HOST is read by the client)
 """
 

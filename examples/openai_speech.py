@@ -1,5 +1,6 @@
 """Speech through OpenAI's client, which reads server and key from the environment.
 
+pip install openai
 OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_API_KEY=unused python examples/openai_speech.py
 """
 

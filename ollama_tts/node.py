@@ -126,6 +126,7 @@ class Node:
     def drain(self) -> None:
         """Say that no more work is taken; what runs may end."""
         self.ready = False
+        self.kept.drain()
 
 
 def _cache(settings: Settings) -> SoundCache | None:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from ollama_tts.cache import Extent, SoundCache
-from ollama_tts.errors import Failed, InvalidRequest, Unsupported
+from ollama_tts.errors import Busy, Failed, InvalidRequest, Unsupported
 from ollama_tts.names import ModelName
 from ollama_tts.protocol.sounds import CacheResponse, ForgetRequest, KeptSounds, WarmRequest
 from ollama_tts.service.events import Progress, SpeechDone, SpeechEvent, SpeechRequest
@@ -32,6 +32,11 @@ class SoundService:
         self._cache = cache
         self._voices = voices
         self._speak = speak
+        self._draining = False
+
+    def drain(self) -> None:
+        """Let who warms end after the present text: the server is about to stop."""
+        self._draining = True
 
     async def state(self) -> CacheResponse:
         """How much is kept, and how much may be."""
@@ -69,6 +74,7 @@ class SoundService:
         Raises:
             InvalidRequest: No model, no texts, or options that cannot be meant.
             ModelNotFound: No such model.
+            Busy: The server is about to stop.
             Failed: Some texts could not be spoken.
         """
         if self._cache is None:
@@ -90,6 +96,8 @@ class SoundService:
         failed: set[int] = set()
         for number, (place, text) in enumerate(texts):
             yield _step(number, len(texts))
+            if self._draining:
+                raise Busy(f"the server is shutting down; {number} of {len(texts)} texts are done")
             for asked in asking:
                 try:
                     done = await self._speak_once(replace(asked, text=text))

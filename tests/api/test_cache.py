@@ -184,6 +184,17 @@ def test_all_models_of_a_split_are_warmed_and_forgotten(
     assert "'cache' cannot be false" in never.json()["error"]
 
 
+def test_warming_ends_when_the_server_is_to_stop(live: LiveServer, own_http: httpx.Client) -> None:
+    asked = {"model": "tone", "prompts": ["Again."] * 50_000}
+    with own_http.stream("POST", "/api/cache", json=asked) as answer:
+        lines = answer.iter_lines()
+        assert '"warming"' in next(lines)
+        live.read(lambda node: node.drain())
+        *_, last = lines
+    assert last.startswith('{"error":"the server is shutting down; ')
+    assert last.endswith(' of 50000 texts are done"}')
+
+
 async def test_clients_warm_and_forget(live: LiveServer) -> None:
     with Client(live.url) as client:
         client.warm(["Said before."], "tone", speed=1.25)

@@ -54,6 +54,16 @@ def _chattts_conversion(
     return convert(files, precision, licenses)
 
 
+def _chattts_voices(model: LocalModel) -> tuple[Voice, ...]:
+    from ollama_tts.backends.chattts.lora_files import lora_names
+    from ollama_tts.backends.chattts.sources import open_source
+    from ollama_tts.backends.chattts.voice_names import listed
+
+    lora = lora_names(model.adapters)
+    speakers = open_source(model.files).speakers
+    return listed(speakers, [name for name in model.adapters if name not in lora])
+
+
 class Catalog:
     """Which backend loads which model. One object of each backend per catalog."""
 
@@ -150,3 +160,14 @@ class Catalog:
             "tone": tone_package.VOICES,
         }
         return known.get(model_format, ())
+
+    def voices_of(self, model: LocalModel) -> tuple[Voice, ...]:
+        """The voices of one model, known without loading. Reads the headers of its files.
+
+        Raises:
+            InvalidRequest: Its files are no sound model.
+            LoadFailed: A file cannot be read.
+        """
+        if model.config.model_format == "chattts":
+            return _chattts_voices(model)
+        return self.voices(model.config.model_format)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import ollama
 import pytest
 
@@ -145,3 +146,40 @@ def test_javascript_does_the_same(
     assert there not in seen["gone"]
     assert seen["digest"]
     assert seen["same"] == seen["digest"]
+
+
+def test_voices_of_a_made_model_are_listed_and_each_is_taken(
+    client: ollama.Client,
+    server: LiveServer,
+    files: Mapping[str, str],
+    adapters: Mapping[str, str],
+) -> None:
+    speaker = {"zoe.txt": adapters["anna.txt"]}
+    client.create(model="voiced", files=dict(files), adapters=speaker)
+    found = httpx.get(f"{server.url}/v1/audio/voices?model=voiced", timeout=60).json()["voices"]
+    assert [entry["id"] for entry in found] == ["zoe", "anna", "ben"]
+    every = httpx.get(f"{server.url}/v1/audio/voices", timeout=60).json()["voices"]
+    assert all(entry in every for entry in found)
+    assert {entry["model"] for entry in found} == {"voiced:latest"}
+    for entry in found:
+        assert (
+            client.generate("voiced", "Hi.", options={"voice": entry["id"]}).done_reason == "stop"
+        )
+
+
+def test_a_damaged_model_leaves_the_list_of_voices_whole(
+    client: ollama.Client, server: LiveServer, files: Mapping[str, str]
+) -> None:
+    client.create(model="damaged", files=dict(files))
+    store = server.read(lambda node: node.models.resolve("damaged"))
+    config = store.files["config.json"]
+    kept = config.read_bytes()
+    config.write_bytes(b"{")
+    try:
+        answer = httpx.get(f"{server.url}/v1/audio/voices", timeout=60)
+    finally:
+        config.write_bytes(kept)
+    assert answer.status_code == 200
+    models = {entry["model"] for entry in answer.json()["voices"]}
+    assert "tone:latest" in models
+    assert "damaged:latest" not in models

@@ -24,9 +24,9 @@ from ollama_tts.backends.chattts.speaker import (
     decode_speaker,
     normalized,
 )
+from ollama_tts.backends.chattts.voice_names import DEFAULT
 from ollama_tts.errors import InvalidOption, InvalidWeights
 
-DEFAULT = "seed:2"
 MAX_SPOKEN_STRING = 16
 _SEED = re.compile(r"seed:(-?\d{1,19})")
 _FIRST_HAN, _LAST_SPELLED = "\u3d00", "\u8e00"

@@ -1,10 +1,13 @@
 """`/v1/models`, `/v1/audio/models`, `/v1/audio/voices`: what is there to speak with."""
 
 import asyncio
+import logging
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ollama_tts.errors import InvalidRequest, LoadFailed
+from ollama_tts.node import Node
 from ollama_tts.protocol.openai import (
     AudioModel,
     AudioModelList,
@@ -16,6 +19,8 @@ from ollama_tts.server.http.asking import node_of
 from ollama_tts.server.http.proxy import merged
 from ollama_tts.server.http.reply import PLAIN_JSON, json_reply
 from ollama_tts.store.model import LocalModel
+
+log = logging.getLogger(__name__)
 
 
 async def list_models(request: Request) -> Response:
@@ -47,12 +52,21 @@ async def voices(request: Request) -> Response:
     node = node_of(request)
     wanted = request.query_params.get("model")
     models = [node.models.resolve(wanted)] if wanted else await _stored(request)
-    entries = [
+    listed = await asyncio.to_thread(lambda: [_voices(node, model) for model in models])
+    return _reply(VoiceList(voices=[entry for entries in listed for entry in entries]))
+
+
+def _voices(node: Node, model: LocalModel) -> list[VoiceEntry]:
+    """The voices of a model; none where its files are damaged, which is told when it speaks."""
+    try:
+        voices = node.catalog.voices_of(model)
+    except (InvalidRequest, LoadFailed) as error:
+        log.warning("%s: its voices cannot be listed: %s", model.name.short, error)
+        return []
+    return [
         VoiceEntry(id=voice.id, name=voice.name, model=model.name.short, language=voice.language)
-        for model in models
-        for voice in node.catalog.voices(model.config.model_format)
+        for voice in voices
     ]
-    return _reply(VoiceList(voices=entries))
 
 
 async def _stored(request: Request) -> list[LocalModel]:

@@ -13,6 +13,7 @@ from ollama_tts.backends.chattts.clip import read_mono
 from ollama_tts.backends.chattts.recording import RecordingEncoder
 from ollama_tts.backends.chattts.reference import Chat, quiet
 from ollama_tts.backends.chattts.speaker import encode_codes
+from ollama_tts.backends.chattts.voice_names import listed
 from ollama_tts.backends.chattts.voices import VoiceBook
 from ollama_tts.backends.chattts.weights import Checkpoint
 from ollama_tts.engine.step_model import Job, Sampling
@@ -148,3 +149,20 @@ def test_recordings_that_cannot_be_used(mini: Checkpoint, tmp_path: Path) -> Non
 def test_other_rates_are_converted(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(4 * 48_000) / 20), 48_000)
     assert len(read_mono(tmp_path / "a.wav")) == 4 * 24_000
+
+
+@pytest.mark.parametrize(
+    "names", [(), ("anna.txt",), ("zoe.txt", "carl.wav", "carl.txt"), ("v/carl.flac",)]
+)
+@pytest.mark.parametrize("speakers", [{}, {"anna": "", "ben": ""}])
+def test_the_list_of_names_is_that_of_the_loaded_voices(
+    names: tuple[str, ...], speakers: dict[str, str], mini: Checkpoint, tmp_path: Path
+) -> None:
+    string = next(iter(mini.speakers().values()))
+    (tmp_path / "v").mkdir()
+    for name in names:
+        (tmp_path / name).write_text(string)
+    adapters = {name: tmp_path / name for name in names}
+    spelled = dict.fromkeys(speakers, string)
+    loaded = VoiceBook(mini.config, spelled, adapters, lambda _path: CODES)
+    assert listed(spelled, adapters) == loaded.voices

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import msgspec
+import numpy as np
 
 from ollama_tts.backends.chattts.clip import is_recording, read_mono, text_beside
 from ollama_tts.backends.chattts.config import ChatTTSConfig
 from ollama_tts.backends.chattts.layout import REQUIRED
-from ollama_tts.backends.chattts.lora_files import plan_lora
+from ollama_tts.backends.chattts.lora_files import lora_names, plan_lora
 from ollama_tts.backends.chattts.sources import gguf_name, open_source, read_config
+from ollama_tts.backends.chattts.voices import VoiceBook
 from ollama_tts.errors import InvalidRequest, InvalidWeights
 from ollama_tts.store import manifests
 from ollama_tts.store.gguf import MAGIC, check_gguf
@@ -80,13 +82,17 @@ def check_adapters(files: Mapping[str, Path], adapters: Mapping[str, Path]) -> N
         InvalidWeights: A LoRA that does not fit the model, or a file that is no voice; its name
             and what is wrong with it.
     """
-    plan_lora(adapters, read_config(files))
+    config = read_config(files)
+    plan_lora(adapters, config)
     for name, path in adapters.items():
         if PurePosixPath(name).suffix.lower() == ".gguf":
             raise InvalidWeights(f"{name}: a LoRA is read from PEFT's safetensors, not from GGUF")
         if is_recording(name):
             read_mono(path, name)
             text_beside(name, adapters)
+    lora = lora_names(adapters)
+    voices = {name: path for name, path in adapters.items() if name not in lora}
+    VoiceBook(config, {}, voices, lambda _: np.empty((0, 0), np.int32))
 
 
 def _start(path: Path) -> bytes:

@@ -153,3 +153,14 @@ def test_a_lora_of_another_model_is_refused_before_anything_is_made(
     studio.create("good", write_lora(tmp_path / "good", TINY))
     with pytest.raises(ollama.ResponseError, match="backend reference speaks without LoRA"):
         studio.client.generate("good", "Hi.", options={"backend": "reference"})
+
+
+def test_a_text_that_is_no_speaker_string_is_refused_before_a_model_is_made(
+    studio: Studio, tmp_path: Path
+) -> None:
+    text = tmp_path / "lines.txt"
+    text.write_text("These are the lines of a play.", encoding="utf-8")
+    with pytest.raises(ollama.ResponseError, match="'lines': this is not a speaker string") as no:
+        studio.create("lines", {"lines.txt": text})
+    assert no.value.status_code == 400
+    assert "lines:latest" not in {model.model for model in studio.client.list().models}

@@ -238,7 +238,8 @@ def test_chinese_throughout_and_back(page: Page) -> None:
         "[...document.querySelectorAll('[data-t], #options small')].map(e => e.textContent)"
     )
     assert [text for text in told if not CHINESE.search(text)] == []
-    assert CHINESE.search(page.part("text").get_attribute("value") or "")
+    example = page.part("text").get_attribute("value") or ""
+    assert bool(CHINESE.search(example)) == page.has_choice("model", "kokoro:latest")
     page.choose("model", "tone:latest")
     page.say("你好，世界。第二句话。")
     page.until_state("done")
@@ -249,6 +250,25 @@ def test_chinese_throughout_and_back(page: Page) -> None:
     assert page.has_choice("model", "tone:latest")
     page.browser.find_element(By.CSS_SELECTOR, "[data-tongue=en]").click()
     assert page.part("text").get_attribute("value") == before
+
+
+def test_the_first_example_is_one_that_the_only_voice_speaks(
+    chrome: Chrome, tmp_path: Path
+) -> None:
+    with serving(settings_for(tmp_path / "models")) as server:
+        httpx.request("DELETE", f"{server.url}/api/delete", json={"model": "kokoro"}, timeout=60)
+        page = Page(chrome, server, "zh")
+        until(chrome, lambda: page.has_choice("model", "hibari:latest"), "the voice")
+        assert not page.has_choice("model", "kokoro:latest")
+        until(chrome, lambda: page.part("text").get_attribute("value").isascii(), "an English text")
+        page.part("speak").click()
+        page.until_state("done")
+        page.browser.find_element(By.CSS_SELECTOR, "[data-example=hard]").click()
+        assert page.part("text").get_attribute("value").isascii()
+        page.write("text", "我的文字")
+        page.choose("model", "tone:latest")
+        assert page.part("text").get_attribute("value") == "我的文字"
+        page.close()
 
 
 @pytest.mark.parametrize(

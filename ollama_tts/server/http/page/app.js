@@ -59,15 +59,26 @@ function translate() {
 }
 
 function changeTongue(to) {
-  const example = Object.keys(EXAMPLES[tongue]).find((name) => EXAMPLES[tongue][name] === $('text').value)
+  const example = shownExample()
   tongue = to
   if (example) {
-    $('text').value = EXAMPLES[tongue][example]
     picks.suit(tongue)
+    showExample(example)
   }
   translate()
   remember()
   quietly(showLoaded)
+}
+
+/** The name of the example that the text is, as long as nobody changed a word of it. */
+function shownExample() {
+  const named = Object.values(EXAMPLES).flatMap((texts) => Object.entries(texts))
+  return named.find(([, text]) => text === $('text').value)?.[0]
+}
+
+/** Write an example in the page's language, or in one that the chosen model speaks. */
+function showExample(name) {
+  if (name) $('text').value = EXAMPLES[picks.spoken(tongue)][name]
 }
 
 // ---- failures
@@ -203,6 +214,7 @@ async function save() {
 
 async function showModels() {
   await picks.fetch(before, words, tongue)
+  showExample(shownExample())
   showChoice()
   await showLoaded()
 }
@@ -224,7 +236,7 @@ async function unload(name) {
 // ---- all of it together
 
 async function start() {
-  $('text').value = EXAMPLES[tongue].short
+  showExample('short')
   $('speed').value = before.speed ?? 1
   $('format').value = before.format ?? 'mp3'
   const about = await ask('/ui/about.json')
@@ -253,6 +265,7 @@ $('seek').onkeydown = guarded((event) => {
 $('save').onclick = guarded(save)
 $('model').onchange = guarded(() => {
   picks.show(words, tongue, '')
+  showExample(shownExample())
   onChoice()
 })
 for (const id of ['voice', 'format']) $(id).onchange = onChoice
@@ -269,7 +282,7 @@ $('key').onchange = guarded(async () => {
 })
 for (const button of document.querySelectorAll('[data-example]')) {
   button.onclick = () => {
-    $('text').value = EXAMPLES[tongue][button.dataset.example]
+    showExample(button.dataset.example)
     onChoice()
   }
 }

@@ -61,6 +61,12 @@ export class Picks {
     if (!this.#speaks(this.model, tongue)) model.value = this.#first(names, tongue)
   }
 
+  /** The language for an example: English where the model is known to lack the page's. */
+  spoken(tongue) {
+    const lacks = !this.#speaks(this.model, tongue) && this.#speaks(this.model, 'en')
+    return lacks ? 'en' : tongue
+  }
+
   /** Show the field for a voice's name where one is wanted. */
   unfold() {
     this.fields.named.hidden = this.fields.voice.value !== OTHER

@@ -117,7 +117,9 @@ def shown(value: object) -> str:
 
 
 def _plain(number: float | None) -> str:
-    return "" if number is None else f"{number:g}" if number < 1e6 else f"{number:.0f}"
+    if number is None:
+        return ""
+    return str(int(number)) if number == int(number) else f"{number:g}"
 
 
 OPTIONS: tuple[Option, ...] = (

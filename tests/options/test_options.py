@@ -76,6 +76,7 @@ def test_unknown_names_are_told_once_and_ollamas_own_are_not() -> None:
         ("voice", "a\x00b", ["'voice'"]),
         ("voice", "x" * 70_000, ["'voice'", "..."]),
         ("num_ctx", 10**12, ["'num_ctx'", "64 to 4096"]),
+        ("seed", 2**63, ["-9223372036854775808 to 9223372036854775807"]),
     ],
 )
 def test_a_refusal_names_option_value_and_what_is_allowed(

@@ -9,7 +9,7 @@ How much longer than the sound the decoded sound is:
     format  streamed                                  whole
     opus    0 (pre-skip and end trimming)             0
     flac    0                                         0
-    mp3     1105 samples of delay + up to 2 frames    below 1 ms (gapless header)
+    mp3     up to 1 frame (its delay is told)         below 1 ms (gapless header)
     aac     1024 samples of delay + up to 1 frame     the same: ADTS has no header to say it in
 
 LAME itself makes MP3 quieter by 0.45 dB, against clipping in the decoder.
@@ -28,6 +28,7 @@ from av.audio.stream import AudioStream
 from av.container import OutputContainer
 from numpy.typing import NDArray
 
+from ollama_tts.audio.gapless import info_frame
 from ollama_tts.audio.pcm import to_int16
 
 _WIDE_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
@@ -188,6 +189,8 @@ class CompressedEncoder:
         self.mime_type = codec.mime_type
         self.sample_rate_hz = sample_rate_hz
         self._sink: _Sink = _WholeFile() if whole else _AppendOnly()
+        self._bit_rate = codec.bit_rate(sample_rate_hz)
+        self._begun = whole or codec.container != "mp3"
         self._writer: _Writer | None = _Writer(
             _open(codec, self._sink, whole=whole), codec, sample_rate_hz
         )
@@ -201,11 +204,18 @@ class CompressedEncoder:
         if self._writer is None:
             raise ValueError("this encoder has finished")
         self._writer.write(to_int16(samples))
-        return self._sink.take()
+        return self._led(self._sink.take())
 
     def finish(self) -> bytes:
         """The rest of the file, once. The codec's memory is free afterwards."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
-        return self._sink.rest()
+        return self._led(self._sink.rest())
+
+    def _led(self, data: bytes) -> bytes:
+        """The stream's first bytes with what goes before them, all others as they are."""
+        if self._begun or not data:
+            return data
+        self._begun = True
+        return info_frame(data[:4], self._bit_rate, self.sample_rate_hz) + data

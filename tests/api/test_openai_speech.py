@@ -172,7 +172,7 @@ def test_one_decoder_session_reads_a_compressed_file_to_its_end(
         assert len(samples) / rate_hz == pytest.approx(len(pcm) / 24_000, abs=0.09)
         assert listen(samples, rate_hz).endswith("nine.")
         return
-    assert len(samples) / rate_hz == pytest.approx(len(pcm) / 24_000, abs=0.06)
+    assert len(samples) / rate_hz == pytest.approx(len(pcm) / 24_000, abs=0.03)
     assert listen(samples, rate_hz).replace(" ", "") == SAID
 
 

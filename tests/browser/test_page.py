@@ -260,11 +260,11 @@ def test_the_first_example_is_one_that_the_only_voice_speaks(
         page = Page(chrome, server, "zh")
         until(chrome, lambda: page.has_choice("model", "hibari:latest"), "the voice")
         assert not page.has_choice("model", "kokoro:latest")
-        until(chrome, lambda: page.part("text").get_attribute("value").isascii(), "an English text")
+        until(chrome, lambda: page.look("text.value").isascii(), "an English text")
         page.part("speak").click()
         page.until_state("done")
         page.browser.find_element(By.CSS_SELECTOR, "[data-example=hard]").click()
-        assert page.part("text").get_attribute("value").isascii()
+        assert page.look("text.value").isascii()
         page.write("text", "我的文字")
         page.choose("model", "tone:latest")
         assert page.part("text").get_attribute("value") == "我的文字"

@@ -11,6 +11,7 @@ from ollama_tts.server.wyoming.voices import Chosen, Named, Wish, choose, info, 
 from ollama_tts.store.model import ModelConfig
 from ollama_tts.store.packages import PackageModel
 from tests.support.live import settings_for
+from tests.support.services import mini_files, services
 
 VOICES = [
     Named("hibari/heart", "hibari", "heart", "Heart (hibari)", ("en",)),
@@ -28,6 +29,17 @@ async def test_chattts_is_one_voice_of_two_languages(tmp_path: Path) -> None:
     assert program.voices[0].languages == ["en", "zh"]
     names = [voice.name for voice in voices]
     assert len(set(names)) == len(names)
+
+
+async def test_named_voices_of_chattts_are_listed_after_its_own_choice(tmp_path: Path) -> None:
+    kept = services(tmp_path / "models")
+    await kept.create(model="cast", files=kept.upload(mini_files()))
+    async with Node(settings_for(tmp_path / "models")) as node:
+        voices = [voice for voice in await listed(node) if voice.model == "cast"]
+    assert [voice.name for voice in voices] == ["cast", "cast/anna", "cast/ben"]
+    assert {voice.languages for voice in voices} == {("en", "zh")}
+    assert choose(voices, "", Wish("cast/ben")) == Chosen("cast", {"voice": "ben"})
+    assert choose(voices, "", Wish(language="zh")) == Chosen("cast", {"language": "zh"})
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 """`/v1/models`, `/v1/audio/models`, `/v1/audio/voices`: what is there to speak with."""
 
 import asyncio
-import logging
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ollama_tts.errors import InvalidRequest, LoadFailed
 from ollama_tts.node import Node
 from ollama_tts.protocol.openai import (
     AudioModel,
@@ -18,9 +16,8 @@ from ollama_tts.protocol.openai import (
 from ollama_tts.server.http.asking import node_of
 from ollama_tts.server.http.proxy import merged
 from ollama_tts.server.http.reply import PLAIN_JSON, json_reply
+from ollama_tts.server.known import known_voices
 from ollama_tts.store.model import LocalModel
-
-log = logging.getLogger(__name__)
 
 
 async def list_models(request: Request) -> Response:
@@ -57,15 +54,9 @@ async def voices(request: Request) -> Response:
 
 
 def _voices(node: Node, model: LocalModel) -> list[VoiceEntry]:
-    """The voices of a model; none where its files are damaged, which is told when it speaks."""
-    try:
-        voices = node.catalog.voices_of(model)
-    except (InvalidRequest, LoadFailed) as error:
-        log.warning("%s: its voices cannot be listed: %s", model.name.short, error)
-        return []
     return [
         VoiceEntry(id=voice.id, name=voice.name, model=model.name.short, language=voice.language)
-        for voice in voices
+        for voice in known_voices(node, model)
     ]
 
 

@@ -9,18 +9,20 @@ from wyoming.info import Attribution, Info, TtsProgram, TtsVoice
 from ollama_tts.errors import InvalidOption
 from ollama_tts.node import Node
 from ollama_tts.server.default import default_model
+from ollama_tts.server.known import known_voices
+from ollama_tts.store.model import LocalModel
 from ollama_tts.version import __version__
 
 PROGRAM = "ollama-tts"
-UNLISTED = ("en", "zh")
-"""Languages of models whose voices only the loaded model knows (ChatTTS)."""
+BOTH = ("en", "zh")
+"""What every voice of a ChatTTS model speaks."""
 
 _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A voice as it is listed: `name` is `MODEL/VOICE`, or `MODEL` where that is all we know."""
+    """A voice as it is listed: `name` is `MODEL/VOICE`, or `MODEL` for the model's own choice."""
 
     name: str
     model: str
@@ -39,18 +41,31 @@ class Chosen:
 
 async def listed(node: Node) -> list[Named]:
     """All voices of all models, the default model's first: clients take the first as theirs."""
-    models = await asyncio.to_thread(node.store.list)
+    return await asyncio.to_thread(_listed, node)
+
+
+def _listed(node: Node) -> list[Named]:
     default = _folded(default_model(node))
+    models = node.store.list()
     models.sort(key=lambda model: (_folded(model.name.short) != default, model.name.short))
-    voices: list[Named] = []
-    for model in models:
-        name = model.name.short.removesuffix(":latest")
-        known = node.catalog.voices(model.config.model_format)
-        voices += [
-            Named(f"{name}/{voice.id}", name, voice.id, f"{voice.name} ({name})", (voice.language,))
-            for voice in known
-        ] or [Named(name, name, "", name, UNLISTED)]
-    return voices
+    return [voice for model in models for voice in _of(node, model)]
+
+
+def _of(node: Node, model: LocalModel) -> list[Named]:
+    """A model's voices; before those of files, which speak both languages, its own choice."""
+    name = model.name.short.removesuffix(":latest")
+    of_files = not node.catalog.voices(model.config.model_format)
+    named = [
+        Named(
+            f"{name}/{voice.id}",
+            name,
+            voice.id,
+            f"{voice.name} ({name})",
+            BOTH if of_files else (voice.language,),
+        )
+        for voice in known_voices(node, model)
+    ]
+    return [Named(name, name, "", name, BOTH), *named] if of_files else named
 
 
 def info(voices: Sequence[Named]) -> Info:

@@ -1,15 +1,18 @@
 """One connection: uvicorn's, with an end to headers that trickle in."""
 
 import asyncio
+import logging
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ollama_tts.config import Settings
 from ollama_tts.logs import log_level
 from ollama_tts.protocol.codec import encode
+
+log = logging.getLogger(__name__)
 
 DRAIN_S = 30
 KEEP_ALIVE_S = 75
@@ -115,6 +118,20 @@ class Connection(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+    @override
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]
+        """Answer one request; what the end of the drain cancels leaves one line, no trace."""
+
+        async def ending(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await app(scope, receive, send)
+            except asyncio.CancelledError:
+                log.warning("given up: the server stops")
+                cycle.disconnected = True
+                cycle.transport.close()
+
+        super()._start_asgi_task(cycle, ending)  # type: ignore[arg-type]
 
     def _start_clock(self) -> None:
         assert isinstance(self.config, ServerConfig)

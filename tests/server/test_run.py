@@ -14,6 +14,7 @@ import pytest
 
 from ollama_tts.config import Address
 from ollama_tts.server.run import Complaints
+from tests.support.live import serving, settings_for
 from tests.support.loopback import free_port
 from tests.support.wire import lines_of, wire
 
@@ -111,6 +112,27 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
             pass
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_outlasts_the_drain_leaves_one_line(
+    stream: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = {"model": "tone", "prompt": "Long. " * 1000, "options": {"tone_rate": 1.0}}
+    with serving(settings_for(tmp_path)) as live, wire(live.address) as connection:
+        connection.post("/api/generate", {**body, "stream": stream})
+        if stream:
+            connection.head()
+        live.until(lambda node: node.scheduler.active > 0)
+        live.leave(patience_s=1)
+        if stream:
+            with pytest.raises(EOFError):
+                list(connection.chunks())
+        else:
+            assert connection.answer()[0] == 503
+    lines = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
+    assert lines.count("given up: the server stops") == 1
+    assert not [line for line in caplog.records if line.exc_info or "ASGI" in line.getMessage()]
 
 
 def resident_bytes(process: "subprocess.Popen[str]") -> int:

@@ -52,6 +52,11 @@ class LiveServer:
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), "the server did not stop"
 
+    def leave(self, patience_s: int) -> None:
+        """Begin to go down; running answers get `patience_s` to end."""
+        self._server.config.timeout_graceful_shutdown = patience_s
+        self._loop.call_soon_threadsafe(setattr, self._server, "should_exit", True)
+
     def run(self, work: Callable[[], Coroutine[None, None, T]]) -> T:
         """Run something on the server's own loop."""
         return asyncio.run_coroutine_threadsafe(work(), self._loop).result(PATIENCE_S)

@@ -74,7 +74,10 @@ class Guard:
                 refusal(error, scope["path"])
             )
             return
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            log.warning("socket given up: the server stops")
 
     async def _http(
         self, scope: Scope, headers: Headers, receive: Receive, answer: "_Answer"
@@ -85,6 +88,11 @@ class Guard:
         try:
             async with _within(limit.answer_s(self._settings)):
                 await self._pass(scope, headers, intake, answer)
+        except asyncio.CancelledError:
+            if not answer.started:
+                stopping = errors.Busy("the server stops")
+                await refusal(stopping, scope["path"])(scope, receive, answer.send)
+            raise
         except Exception as error:  # noqa: BLE001  # the HTTP boundary: nothing unknown gets out
             log_unknown(error)
             if not answer.started:

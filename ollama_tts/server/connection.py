@@ -6,7 +6,9 @@ import logging
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from ollama_tts.config import Settings
 from ollama_tts.logs import log_level
@@ -30,7 +32,7 @@ class ServerConfig(uvicorn.Config):
         super().__init__(
             app,
             http=Connection,
-            ws="websockets-sansio",
+            ws=Socket,
             ws_max_size=MAX_SOCKET_MESSAGE_BYTES,
             lifespan="off",
             log_config=None,
@@ -148,3 +150,13 @@ class Connection(HttpToolsProtocol):
         """End a connection that never got to its request."""
         self._stop_clock()
         self.transport.close()
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """Uvicorn's WebSocket, for which a refusal with a status of ours ends the handshake too."""
+
+    @override
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+            self.handshake_complete = True  # else uvicorn logs that there was no answer

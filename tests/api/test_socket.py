@@ -220,7 +220,7 @@ def test_a_foreign_page_gets_no_socket_and_reads_which_setting_allows_it(
     assert b"OLLAMA_ORIGINS" in refused.value.response.body
 
 
-def test_a_socket_without_the_key_is_401(tmp_path: Path) -> None:
+def test_a_socket_without_the_key_is_401(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with serving(replace(settings_for(tmp_path / "models"), api_keys=(ApiKey.of("k"),))) as server:
         url = server.url.replace("http://", "ws://") + "/api/speak"
         with pytest.raises(InvalidStatus) as refused:
@@ -228,3 +228,4 @@ def test_a_socket_without_the_key_is_401(tmp_path: Path) -> None:
         assert refused.value.response.status_code == 401
         with connect(url, proxy=None, additional_headers={"Authorization": "Bearer k"}) as socket:
             send(socket, "start", model="tone")
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]

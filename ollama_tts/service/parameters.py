@@ -79,8 +79,9 @@ def quantization(text: str) -> str:
     try:
         return str(option.parse(text))
     except InvalidOption as error:
+        spelled = (name for name, kind in option.spellings.items() if kind in STORED)
         kept = (name.lower() for name in ONLY_STORED)
-        allowed = ", ".join((*option.choices, *option.spellings, *kept))
+        allowed = ", ".join((*STORED, *spelled, *kept))
         raise InvalidOption(
             f"unsupported quantization type {text[:40].upper()} - supported types are {allowed}"
         ) from error

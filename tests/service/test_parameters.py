@@ -55,7 +55,11 @@ def test_quantization() -> None:
     ]  # fmt: skip
     with pytest.raises(InvalidOption) as caught:
         quantization("int3")
-    assert str(caught.value).startswith("unsupported quantization type INT3 - supported types are")
+    start = "unsupported quantization type INT3 - supported types are "
+    assert str(caught.value).startswith(start)
+    listed = set(str(caught.value).removeprefix(start).split(", "))
+    assert {"int8", "q8_0", "fp32", "f16", "q5_0"} <= listed
+    assert not listed & {"auto", "latest"}
 
 
 @pytest.mark.parametrize(

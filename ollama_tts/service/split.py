@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from ollama_tts.names import ModelName
 
 MAX_ARMS = 8
 MAX_WEIGHT = 1e6
+_DECIMAL = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,13 @@ def _arm(text: str) -> Arm:
     if not colon or not model:
         raise refused(f"{text[:80]!r} has no weight")
     try:
-        weight = float(number)
         name = ModelName.parse_reference(model)
     except InvalidName as error:
         raise refused(f"{model[:80]!r} is no model's name") from error
-    except ValueError as error:
-        raise refused(f"the weight {number[:40]!r} of {model[:80]!r} is no number") from error
-    if not 0 <= weight <= MAX_WEIGHT:
+    if not _DECIMAL.fullmatch(number):
+        raise refused(f"the weight {number[:40]!r} of {model[:80]!r} is no number as 90 or 0.5")
+    weight = float(number)
+    if weight > MAX_WEIGHT:
         raise refused(f"the weight {number[:40]!r} of {model[:80]!r} is not 0 to {MAX_WEIGHT:.0f}")
     return Arm(name, weight)
 

@@ -14,6 +14,7 @@ import pytest
 import soundfile
 from safetensors.torch import load_file, save_file
 
+from ollama_tts.backends.chattts.native import library
 from tests.support.checkpoints import TINY, write
 from tests.support.live import LiveServer, serving, settings_for
 from tests.support.lora import write_lora
@@ -131,6 +132,7 @@ async def at_once(url: str, models: list[str]) -> list[bytes]:
     return [base64.b64decode(answer.json()["response"]) for answer in answers]
 
 
+@pytest.mark.skipif(library.find() is None, reason="the native library is not built")
 def test_where_weights_are_packed_a_lora_is_merged(studio: Studio, tmp_path: Path) -> None:
     studio.create("merged", write_lora(tmp_path / "one", TINY, seed=0), base="packed")
     plain, tuned = studio.speak("packed")[0], studio.speak("merged")[0]

@@ -57,6 +57,7 @@ class Connection(HttpToolsProtocol):
 
     _waiting: asyncio.TimerHandle | None = None
     _head_bytes = 0
+    _head_too_large = False
     _silent_bytes = 0
     _idle = False
     _whole = True
@@ -103,7 +104,14 @@ class Connection(HttpToolsProtocol):
     @override
     def on_headers_complete(self) -> None:
         self._stop_clock()
+        if self._read_head_bytes() > MAX_HEADER_BYTES:  # it came whole, in one read
+            self._head_too_large = True
+            raise ValueError("the head of a request is too large")
         super().on_headers_complete()
+
+    def _read_head_bytes(self) -> int:
+        fields = sum(len(name) + len(value) + 4 for name, value in self.headers)
+        return len(self.parser.get_method()) + len(self.url) + len(" HTTP/1.1\r\n ") + fields + 2
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -112,10 +120,14 @@ class Connection(HttpToolsProtocol):
 
     @override
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP at all, in JSON as every other error."""
+        """Answer what is no HTTP at all, or has too large a head, in JSON as every other error."""
+        status = "400 Bad Request"
+        if self._head_too_large:
+            status = "431 Request Header Fields Too Large"
+            msg = f"request line and headers may have {MAX_HEADER_BYTES} bytes"
         body = encode({"error": msg})
         head = (
-            "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n"
+            f"HTTP/1.1 {status}\r\nContent-Type: application/json; charset=utf-8\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

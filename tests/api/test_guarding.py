@@ -257,6 +257,19 @@ def test_endless_headers_are_cut_off(shared: LiveServer) -> None:
             connection.send(fields)
 
 
+@pytest.mark.parametrize("size_bytes", [60_000, 65_536, 65_537, 70_000])
+def test_a_head_in_one_piece_keeps_the_limit(size_bytes: int, shared: LiveServer) -> None:
+    head = b"GET /api/version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: %s\r\n\r\n"
+    answer = b""
+    with wire(shared.address) as connection, suppress(ConnectionError):
+        connection.send(head % (b"y" * (size_bytes - len(head) + 2)))
+        answer = connection.reader.readline()
+    if size_bytes <= 65_536:
+        assert answer.startswith(b"HTTP/1.1 200 ")
+    else:  # what is not read when the connection closes may swallow the answer
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+
+
 def test_a_body_that_trickles_is_a_408(tmp_path: Path) -> None:
     settings = replace(settings_for(tmp_path / "models"), body_timeout_s=0.3)
     with serving(settings) as server, wire(server.address) as connection:

@@ -12,6 +12,7 @@ that of the second.
 import argparse
 import asyncio
 import random
+import re
 import statistics
 import tempfile
 import time
@@ -157,8 +158,12 @@ def main() -> None:
     print(f"  memory {first >> 20} MiB at first, {last >> 20} MiB at last, "
           f"{account.growth:+.1%} from the second quarter to the last")  # fmt: skip
     print(f"  open files {account.descriptors[0]} at first, {account.descriptors[-1]} at last")
-    print(f"  gauges left: {account.left_over or 'none'}; warnings in the log: "
-          f"{sum('WARNING' in line or 'ERROR' in line for line in said)}")  # fmt: skip
+    print(f"  gauges left: {account.left_over or 'none'}; the log's warnings and errors:")
+    for number, line in enumerate(said):
+        if re.search(r"Z (warn|error)", line):
+            print(
+                "   ", *said[number : number + 40 if "error" in line else number + 1], sep="\n    "
+            )
     print(f"  unexpected: {len(account.unexpected)}")
     for line in account.unexpected[:10]:
         print("   ", line)

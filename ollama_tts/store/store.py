@@ -86,7 +86,10 @@ class Store:
                 continue  # deleted meanwhile
             except (InvalidRequest, NotFound, StoreFailed) as error:
                 self._shelf.warn_once(name, error)
-        self._known = {model.name: self._known[model.name] for model in models}
+        there = {model.name for model in models}
+        for name in [*self._known]:  # other threads look and delete meanwhile
+            if name not in there:
+                self._known.pop(name, None)
         return sorted(models, key=lambda model: (-model.modified_at.timestamp(), model.name.full))
 
     def get(self, name: ModelName) -> LocalModel:

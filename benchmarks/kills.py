@@ -111,8 +111,8 @@ async def check(http: httpx.AsyncClient, models: Path, known: Known) -> None:
             known.wrong.append(f"{name} was confirmed and is gone")
             continue
         shown = (await http.post("/api/show", json={"model": name})).raise_for_status().json()
-        if known.there[name] not in shown["parameters"]:
-            known.wrong.append(f"{name} is not what was confirmed: {shown['parameters']!r}")
+        if known.there[name] not in shown.get("parameters", ""):
+            known.wrong.append(f"{name} is not what was confirmed: {shown.get('parameters')!r}")
     for name in names - known.there.keys() - known.open:
         known.wrong.append(f"{name} is there and was never begun, or was deleted")
     for manifest in (models / "manifests").rglob("*"):
@@ -120,7 +120,7 @@ async def check(http: httpx.AsyncClient, models: Path, known: Known) -> None:
             known.wrong += damaged(manifest, models / "blobs")
     for name in known.open & names:  # begun only: either way is right, and known from now on
         shown = (await http.post("/api/show", json={"model": name})).raise_for_status().json()
-        known.there[name] = next(iter(re.findall(r"seed\s+(\d+)", shown["parameters"])), "")
+        known.there[name] = next(iter(re.findall(r"seed\s+(\d+)", shown.get("parameters", ""))), "")
     for name in known.open - names:
         known.there.pop(name, None)
     known.open.clear()
